@@ -1,0 +1,8 @@
+//! xtradb: a transactional storage engine on InnoDB's own files.
+//!
+//! This file is the map. Modules stand in layer order; **a file may use only modules declared
+//! above its own** (`tests/layers.rs` checks it). docs/ARCHITECTURE.md tells how a page and a
+//! transaction walk through them.
+
+/// The vocabulary: ids, errors, byte codecs, limits.
+pub mod words;

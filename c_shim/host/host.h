@@ -332,6 +332,7 @@ struct sink_column {
     const char *name;
     bool numeric;  /* right-aligned by the client */
     bool binary;   /* bytes rather than text */
+    bool not_null; /* never NULL: a boxed table leaves no room for that word */
 };
 struct sink_value { const char *ptr; size_t len; bool null; };
 struct sink_ok {

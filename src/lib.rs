@@ -6,3 +6,6 @@
 
 /// The vocabulary: ids, errors, byte codecs, limits.
 pub mod words;
+
+/// Byte layouts of the files, pure: parse, build, checksum.
+pub mod format;

@@ -135,7 +135,10 @@ impl Error {
     /// Damage that is not (yet) tied to a page.
     #[cold]
     pub fn corrupt_bytes(why: impl Into<Box<str>>) -> Error {
-        Error::Corrupt(Box::new(Corruption { why: why.into(), ..Corruption::default() }))
+        Error::Corrupt(Box::new(Corruption {
+            why: why.into(),
+            ..Corruption::default()
+        }))
     }
 
     /// A bug in the engine.
@@ -159,7 +162,11 @@ impl Error {
     /// A failed system call.
     #[cold]
     pub fn io(operation: &'static str, path: &str, errno: i32) -> Error {
-        Error::Io(Box::new(IoFailure { operation, path: path.into(), errno }))
+        Error::Io(Box::new(IoFailure {
+            operation,
+            path: path.into(),
+            errno,
+        }))
     }
 
     /// Names the page of a corruption that has none yet.
@@ -231,12 +238,15 @@ impl fmt::Display for Error {
             Error::UndoRecordTooLarge => f.write_str("the undo record does not fit in a page"),
             Error::TooManyTransactions => f.write_str("too many concurrent transactions"),
             Error::NoSpace(space) => {
-                write!(f, "tablespace {space} cannot grow: the device or the file is full")
+                write!(
+                    f,
+                    "tablespace {space} cannot grow: the device or the file is full"
+                )
             }
             Error::LogRoom => f.write_str("the redo log has no room; a checkpoint is needed"),
-            Error::BufferPoolFull => {
-                f.write_str("every page of the buffer pool is in use; raise innodb_buffer_pool_size")
-            }
+            Error::BufferPoolFull => f.write_str(
+                "every page of the buffer pool is in use; raise innodb_buffer_pool_size",
+            ),
             Error::WouldBlock => f.write_str("the operation would have to wait"),
             Error::Stopped(why) => write!(f, "the engine is stopped: {why}"),
             Error::ReadOnly => f.write_str("the engine or the table is read-only"),

@@ -120,7 +120,10 @@ impl PageId {
 
     /// The reverse of `to_u64`.
     pub const fn from_u64(word: u64) -> PageId {
-        PageId { space: SpaceId((word >> 32) as u32), page: PageNo(word as u32) }
+        PageId {
+            space: SpaceId((word >> 32) as u32),
+            page: PageNo(word as u32),
+        }
     }
 }
 

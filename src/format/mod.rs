@@ -1,0 +1,27 @@
+//! The byte layouts of InnoDB's files: parse, build, checksum.
+//!
+//! Knows bytes and the reference documents; does no I/O, holds no latch, keeps no state. Operations
+//! *inside* a page (search, insert, list walks over several pages) stand in layers above.
+//!
+//! Invariants
+//!  1. No function panics on bytes that came from disk or from the log: a contradiction is
+//!     `Error::Corrupt`. Functions that panic say so; they take fixed offsets of a whole page.
+//!  2. Parsing and building are inverse: bytes cut from files of a stock server come back
+//!     unchanged (`format/tests.rs`).
+//!  3. Unused bytes are written as the reference writes them, mostly zero, never left over.
+//!
+//! Latches: none.
+//! Crash:   layouts only; who may trust which field after a crash is said at the field.
+//! Read:    fil.rs and checksum.rs (every page), fsp.rs, list.rs, xdes.rs, inode.rs (space),
+//!          undo_page.rs, undo_record.rs, rseg.rs, trx_sys.rs (undo), redo_file.rs,
+//!          redo_record.rs, redo_encode.rs (log).
+#![forbid(unsafe_code)]
+
+/// Envelope of every page: header, trailer, page types.
+pub mod fil;
+
+/// Page checksums of every flavour: verify and stamp.
+pub mod checksum;
+
+/// Lists whose nodes live in pages: addresses, base nodes, nodes.
+pub mod list;

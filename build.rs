@@ -1,1 +1,3 @@
+//! What is made before the crate: nothing yet.
+
 fn main() {}

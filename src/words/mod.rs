@@ -10,6 +10,8 @@
 //! Crash:   nothing here is on disk.
 //! Read:    ids.rs, error.rs, be.rs, limits.rs.
 
+#![forbid(unsafe_code)]
+
 pub mod be;
 pub mod error;
 pub mod ids;

@@ -25,3 +25,12 @@ pub mod checksum;
 
 /// Lists whose nodes live in pages: addresses, base nodes, nodes.
 pub mod list;
+
+/// Tablespace flags, geometry, space header.
+pub mod fsp;
+
+/// Extent descriptors.
+pub mod xdes;
+
+/// Segment inodes and segment headers.
+pub mod inode;

@@ -282,6 +282,10 @@ struct se_ops {
     /* 0, or 1193 unknown, 1231 bad value, 1238 read only, 1229 global only: SQL error numbers. */
     int (*set_variable)(engine *e, void *es, bool global, const char *name, const char *value);
     int (*monitor_text)(engine *e, void *es, char **text); /* malloc'd */
+
+    /* From any thread, while the session is open: does its statement wait for a lock now? False as
+     * soon as the lock is granted, even if the waiter has not woken yet. For the script runner. */
+    bool (*waits_for_lock)(engine *e, void *es);
 };
 
 /* A loaded engine: made by heap_engine_new() or xt_engine_new(), owned by the registry. */
@@ -381,6 +385,9 @@ const char *session_db(const session *s);  /* "" when none */
 unsigned session_run(session *s, const char *sql, size_t len, sink *k);
 /* Another thread: ends the running statement with error 1317. */
 void session_interrupt(session *s);
+/* Another thread, while the session is open: does its statement wait for a lock, of an engine
+ * (se_ops.waits_for_lock) or of the host's own? */
+bool session_waits_for_lock(session *s);
 /* For UNINSTALL, with host->lock held by the caller: another session than `but` that runs a statement
  * or has a transaction open in `e`; its id, or 0 when there is none. */
 uint32_t session_engine_user(host *h, const engine *e, const session *but);
@@ -406,7 +413,9 @@ void sql_engine_message(session *s, const char *text);
 /* registry.c (hostmain). */
 engine *registry_engine(host *h, const char *name);          /* active engine or NULL */
 engine *registry_engine_at(host *h, uint32_t slot);          /* or NULL */
-is_table *registry_is_table(host *h, const char *name);      /* or NULL */
+/* An INFORMATION_SCHEMA table, or NULL. It stays while it is held: give it back after the fill. */
+is_table *registry_is_table(host *h, const char *name);
+void registry_is_table_done(host *h, is_table *t);
 /* Rows of SHOW PLUGINS: Name, Status, Type, Library, License, + Version, Maturity, Description. */
 int registry_plugins(host *h, row_fn fn, void *ctx);
 /* Rows of SHOW ENGINES: Engine, Support, Comment, Transactions, XA, Savepoints. */

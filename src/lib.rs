@@ -7,5 +7,8 @@
 /// The vocabulary: ids, errors, byte codecs, limits.
 pub mod words;
 
+/// The only door to latches, atomics and waits; the latch order.
+pub mod sync;
+
 /// Byte layouts of the files, pure: parse, build, checksum.
 pub mod format;

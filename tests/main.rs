@@ -1,0 +1,8 @@
+//! All tests that need more than one module of the crate, in one binary: each links the whole engine.
+
+mod stock;
+#[allow(
+    dead_code,
+    reason = "a toolbox: not every kind of test uses every tool"
+)]
+mod support;

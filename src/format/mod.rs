@@ -14,7 +14,7 @@
 //! Crash:   layouts only; who may trust which field after a crash is said at the field.
 //! Read:    fil.rs and checksum.rs (every page), fsp.rs, list.rs, xdes.rs, inode.rs (space),
 //!          undo_page.rs, undo_record.rs, rseg.rs, trx_sys.rs (undo), redo_file.rs,
-//!          redo_record.rs, redo_encode.rs (log).
+//!          redo_frame.rs, redo_record.rs, redo_encode.rs (log).
 #![forbid(unsafe_code)]
 
 /// Envelope of every page: header, trailer, page types.
@@ -34,3 +34,15 @@ pub mod xdes;
 
 /// Segment inodes and segment headers.
 pub mod inode;
+
+/// The log file: header, checkpoints, positions, capacity.
+pub mod redo_file;
+
+/// Mini-transactions in the log: framing, sequence bit, CRC.
+pub mod redo_frame;
+
+/// The records of a mini-transaction: parsing.
+pub mod redo_record;
+
+/// The records of a mini-transaction: building.
+pub mod redo_encode;

@@ -12,3 +12,6 @@ pub mod sync;
 
 /// Byte layouts of the files, pure: parse, build, checksum.
 pub mod format;
+
+/// Record and table locks as a data structure.
+pub mod lock;

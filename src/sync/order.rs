@@ -30,12 +30,16 @@ pub enum Rank {
     Space = 60,
     /// FSP_HDR, XDES, INODE, IBUF_BITMAP, TRX_SYS, dictionary header.
     FspPage = 65,
+    /// The search for deadlocks.
+    Detector = 68,
     /// A shard of the lock table.
     LockShard = 70,
     /// One transaction's list of locks.
     TrxLocks = 72,
-    /// A shard of the transaction registry, the commit clock.
+    /// The commit clock.
     TrxRegistry = 74,
+    /// A shard of the transaction registry.
+    TrxRegistryShard = 75,
     /// A checkpoint, or a file operation that no checkpoint may interrupt.
     Checkpoint = 78,
     /// The log gate.

@@ -1,0 +1,66 @@
+//! Deadlock detection: depth-first search of the wait-for graph when a wait begins.
+//!
+//! InnoDB searches under its global lock mutex. Here the graph is read shard by shard, and only
+//! the search itself is serialised. That is safe: a transaction keeps its locks until its end,
+//! and one that waits cannot end; so an edge seen earlier in a search still stands when the
+//! cycle closes. And whoever closes a cycle last has queued its request before it searches, so
+//! some search sees all of it.
+
+use crate::sync::Arc;
+
+use super::owner::{Owner, OwnerId};
+use super::record::LockTable;
+use super::wait::{Wait, WaitEnd};
+
+impl LockTable {
+    /// Looks for a cycle through `wait`'s owner and ends the wait of its lightest member; on a
+    /// tie, of `wait` itself. True if there was a cycle.
+    pub(super) fn break_deadlock(&self, wait: &Arc<Wait>) -> bool {
+        let _serial = self.detector.lock();
+        let mut path: Vec<Arc<Owner>> = vec![wait.owner.clone()];
+        let mut seen: Vec<OwnerId> = vec![wait.owner.id()];
+        if wait.ended().is_some() || !self.find_cycle(wait, &mut path, &mut seen) {
+            return false;
+        }
+        let mut victim = &path[0];
+        for owner in &path[1..] {
+            if owner.weight() < victim.weight() {
+                victim = owner;
+            }
+        }
+        self.end_wait(victim, WaitEnd::Deadlock);
+        true
+    }
+
+    /// Extends `path` until it comes back to its first owner. Iterative: a chain of waits may be
+    /// as long as there are sessions.
+    fn find_cycle(
+        &self,
+        wait: &Arc<Wait>,
+        path: &mut Vec<Arc<Owner>>,
+        seen: &mut Vec<OwnerId>,
+    ) -> bool {
+        let start = wait.owner.id();
+        let mut pending: Vec<Vec<Arc<Owner>>> = vec![self.blockers_of(wait)];
+        while let Some(candidates) = pending.last_mut() {
+            let Some(next) = candidates.pop() else {
+                pending.pop();
+                path.pop();
+                continue;
+            };
+            if next.id() == start {
+                return true;
+            }
+            if seen.contains(&next.id()) {
+                continue;
+            }
+            seen.push(next.id());
+            let Some(its_wait) = next.waiting().filter(|w| w.ended().is_none()) else {
+                continue;
+            };
+            pending.push(self.blockers_of(&its_wait));
+            path.push(next);
+        }
+        false
+    }
+}

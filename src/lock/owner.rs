@@ -1,0 +1,131 @@
+//! An owner of locks: one for each transaction that locks anything.
+
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::wait::Wait;
+use crate::sync::{Mutex, Rank};
+use crate::words::{PageId, TableId, TrxId};
+
+/// An owner's number, never reused while the engine runs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct OwnerId(pub u64);
+
+/// Where an owner has (or had) locks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Place {
+    /// On records of a page.
+    Page(PageId),
+    /// On a table.
+    Table(TableId),
+}
+
+/// What a transaction holds and what it waits for.
+#[derive(Debug)]
+pub struct Owner {
+    id: OwnerId,
+    trx_id: AtomicU64,
+    /// Rows changed, for the choice of a deadlock's victim; the transaction keeps it up.
+    changes: AtomicU64,
+    keeps_gaps: AtomicBool,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    places: Vec<Place>,
+    record_locks: u64,
+    waiting: Option<Arc<Wait>>,
+}
+
+impl Owner {
+    pub(super) fn new(id: OwnerId) -> Arc<Owner> {
+        Arc::new(Owner {
+            id,
+            trx_id: AtomicU64::new(0),
+            changes: AtomicU64::new(0),
+            keeps_gaps: AtomicBool::new(true),
+            held: Mutex::new(Rank::TrxLocks, Held::default()),
+        })
+    }
+
+    /// The owner's number.
+    pub fn id(&self) -> OwnerId {
+        self.id
+    }
+
+    /// The transaction's id, 0 while it has none.
+    pub fn trx_id(&self) -> TrxId {
+        // Relaxed: shown to people only.
+        TrxId(self.trx_id.load(Ordering::Relaxed))
+    }
+
+    /// Tells under which id the transaction writes.
+    pub fn set_trx_id(&self, id: TrxId) {
+        self.trx_id.store(id.0, Ordering::Relaxed);
+    }
+
+    /// Tells how many rows the transaction has changed.
+    pub fn set_changes(&self, count: u64) {
+        // Relaxed: a stale value only makes another transaction the deadlock's victim.
+        self.changes.store(count, Ordering::Relaxed);
+    }
+
+    /// Tells whether the transaction runs above READ COMMITTED, where a lock on a record that is
+    /// removed lives on as a gap lock.
+    pub fn set_keeps_gaps(&self, keeps: bool) {
+        self.keeps_gaps.store(keeps, Ordering::Relaxed);
+    }
+
+    pub(super) fn keeps_gaps(&self) -> bool {
+        // Relaxed: set by the owner's thread before it takes its first lock; the shard latch
+        // under which others read it orders the two.
+        self.keeps_gaps.load(Ordering::Relaxed)
+    }
+
+    /// Number of record locks held and places locked, as SHOW ENGINE INNODB STATUS prints them.
+    pub fn counts(&self) -> (u64, usize) {
+        let held = self.held.lock();
+        (held.record_locks, held.places.len())
+    }
+
+    /// What it waits for, if anything.
+    pub fn waiting(&self) -> Option<Arc<Wait>> {
+        self.held.lock().waiting.clone()
+    }
+
+    /// InnoDB's weight: changed rows and locks. The lightest transaction of a cycle is rolled back.
+    pub(super) fn weight(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed) + self.held.lock().record_locks
+    }
+
+    pub(super) fn set_waiting(&self, wait: Option<Arc<Wait>>) {
+        self.held.lock().waiting = wait;
+    }
+
+    /// Notes `place`, and `locks` more record locks on it.
+    pub(super) fn note(&self, place: Place, locks: u64) {
+        let mut held = self.held.lock();
+        // The newest place is by far the likeliest to repeat (a scan locks a page's rows in turn).
+        if held.places.last() != Some(&place)
+            && !held.places.iter().rev().take(8).any(|p| *p == place)
+        {
+            held.places.push(place);
+        }
+        held.record_locks += locks;
+    }
+
+    /// A waiting lock was granted by another thread.
+    pub(super) fn note_granted(&self) {
+        self.held.lock().record_locks += 1;
+    }
+
+    pub(super) fn forget_locks(&self, locks: u64) {
+        let mut held = self.held.lock();
+        held.record_locks = held.record_locks.saturating_sub(locks);
+    }
+
+    pub(super) fn pop_place(&self) -> Option<Place> {
+        self.held.lock().places.pop()
+    }
+}

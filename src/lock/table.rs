@@ -1,0 +1,196 @@
+//! Table locks: request, test, release.
+
+use crate::sync::Arc;
+
+use super::modes::TableMode;
+use super::owner::{Owner, OwnerId, Place};
+use super::record::{IdHasher, LockTable, TableShard};
+use super::wait::{Outcome, Target, Wait, WaitEnd};
+use crate::sync::MutexGuard;
+use crate::words::TableId;
+use std::hash::Hasher;
+
+/// The locks on one table.
+#[derive(Debug, Default)]
+pub(super) struct TableQueue {
+    granted: Vec<(Arc<Owner>, TableMode)>,
+    waiting: Vec<(Arc<Wait>, TableMode)>,
+}
+
+/// A table lock, for INNODB_LOCKS.
+#[derive(Debug, Clone)]
+pub struct TableLockInfo {
+    /// Holder or waiter.
+    pub owner: Arc<Owner>,
+    /// The table.
+    pub table: TableId,
+    /// The mode.
+    pub mode: TableMode,
+    /// True if it waits.
+    pub waiting: bool,
+}
+
+impl TableQueue {
+    fn blockers(
+        &self,
+        owner: OwnerId,
+        mode: TableMode,
+        waiting_before: usize,
+    ) -> impl Iterator<Item = &Arc<Owner>> {
+        let granted = self.granted.iter().map(|(o, m)| (o, *m));
+        let waiting = self
+            .waiting
+            .iter()
+            .take(waiting_before)
+            .map(|(w, m)| (&w.owner, *m));
+        granted
+            .chain(waiting)
+            .filter(move |(o, m)| o.id() != owner && !mode.compatible(*m))
+            .map(|(o, _)| o)
+    }
+
+    fn holds(&self, owner: OwnerId, mode: TableMode) -> bool {
+        self.granted
+            .iter()
+            .any(|(o, m)| o.id() == owner && m.covers(mode))
+    }
+
+    fn grant_waiting(&mut self) {
+        let mut at = 0;
+        while at < self.waiting.len() {
+            let (wait, mode) = &self.waiting[at];
+            if self.blockers(wait.owner.id(), *mode, at).next().is_some() {
+                at += 1;
+                continue;
+            }
+            let (wait, mode) = self.waiting.remove(at);
+            if wait.ended().is_none() {
+                self.granted.push((wait.owner.clone(), mode));
+                wait.end(WaitEnd::Granted);
+            }
+        }
+    }
+}
+
+impl LockTable {
+    fn table_shard(&self, table: TableId) -> MutexGuard<'_, TableShard> {
+        let mut h = IdHasher::default();
+        h.write_u64(table.0);
+        self.tables[(h.finish() >> 40) as usize % self.tables.len()].lock()
+    }
+
+    /// Asks for a table lock; like `lock_record`.
+    pub fn lock_table(&self, owner: &Arc<Owner>, table: TableId, mode: TableMode) -> Outcome {
+        let mut shard = self.table_shard(table);
+        let queue = shard.entry(table).or_default();
+        if queue.holds(owner.id(), mode) {
+            return Outcome::Granted;
+        }
+        owner.note(Place::Table(table), 0);
+        if queue
+            .blockers(owner.id(), mode, usize::MAX)
+            .next()
+            .is_none()
+        {
+            queue.granted.push((owner.clone(), mode));
+            return Outcome::Granted;
+        }
+        let wait = Wait::new(owner.clone(), Target::Table(table, mode));
+        queue.waiting.push((wait.clone(), mode));
+        owner.set_waiting(Some(wait.clone()));
+        Outcome::Wait(wait)
+    }
+
+    /// Gives one table lock back early: AUTO-INC at the end of a statement, LOCK TABLES.
+    pub fn unlock_table(&self, owner: &Owner, table: TableId, mode: TableMode) {
+        let mut shard = self.table_shard(table);
+        let Some(queue) = shard.get_mut(&table) else {
+            return;
+        };
+        queue
+            .granted
+            .retain(|(o, m)| o.id() != owner.id() || *m != mode);
+        queue.grant_waiting();
+        if queue.granted.is_empty() && queue.waiting.is_empty() {
+            shard.remove(&table);
+        }
+    }
+
+    pub(super) fn release_table(&self, owner: &Owner, table: TableId) {
+        let mut shard = self.table_shard(table);
+        let Some(queue) = shard.get_mut(&table) else {
+            return;
+        };
+        queue.granted.retain(|(o, _)| o.id() != owner.id());
+        queue.waiting.retain(|(w, _)| w.owner.id() != owner.id());
+        queue.grant_waiting();
+        if queue.granted.is_empty() && queue.waiting.is_empty() {
+            shard.remove(&table);
+        }
+    }
+
+    pub(super) fn withdraw_table(&self, table: TableId, wait: &Arc<Wait>) {
+        let mut shard = self.table_shard(table);
+        let Some(queue) = shard.get_mut(&table) else {
+            return;
+        };
+        queue.waiting.retain(|(w, _)| !Arc::ptr_eq(w, wait));
+        queue.grant_waiting();
+        if queue.granted.is_empty() && queue.waiting.is_empty() {
+            shard.remove(&table);
+        }
+    }
+
+    pub(super) fn table_blockers(
+        &self,
+        table: TableId,
+        wait: &Wait,
+        mode: TableMode,
+    ) -> Vec<Arc<Owner>> {
+        let shard = self.table_shard(table);
+        let Some(queue) = shard.get(&table) else {
+            return Vec::new();
+        };
+        let at = queue
+            .waiting
+            .iter()
+            .position(|(w, _)| std::ptr::eq(&**w, wait));
+        let Some(at) = at else { return Vec::new() };
+        queue.blockers(wait.owner.id(), mode, at).cloned().collect()
+    }
+
+    /// True if anybody but `owner` holds or wants a lock on the table.
+    pub fn table_is_locked_by_others(&self, owner: Option<&Owner>, table: TableId) -> bool {
+        let shard = self.table_shard(table);
+        shard.get(&table).is_some_and(|q| {
+            let others = |o: &Owner| owner.is_none_or(|me| me.id() != o.id());
+            q.granted.iter().any(|(o, _)| others(o))
+                || q.waiting.iter().any(|(w, _)| others(&w.owner))
+        })
+    }
+
+    /// Every table lock, granted and waiting; no snapshot.
+    pub fn table_locks(&self) -> Vec<TableLockInfo> {
+        let mut all = Vec::new();
+        for shard in &self.tables {
+            for (table, queue) in shard.lock().iter() {
+                let granted = queue.granted.iter().map(|(o, m)| (o.clone(), *m, false));
+                let waiting = queue
+                    .waiting
+                    .iter()
+                    .map(|(w, m)| (w.owner.clone(), *m, true));
+                all.extend(
+                    granted
+                        .chain(waiting)
+                        .map(|(owner, mode, waiting)| TableLockInfo {
+                            owner,
+                            table: *table,
+                            mode,
+                            waiting,
+                        }),
+                );
+            }
+        }
+        all
+    }
+}

@@ -98,6 +98,46 @@ impl Latch {
         order::released(rank);
     }
 
+    /// Update → Exclusive: waits until the holders of Shared have left. The caller holds Update.
+    #[track_caller]
+    pub fn upgrade(&self, rank: Rank) {
+        order::about_to_wait(rank);
+        for _ in 0..SPINS {
+            if self.try_upgrade() {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        self.waiters.fetch_add(UX_WAITER, Ordering::SeqCst);
+        loop {
+            let seen = self.ux_wake.load(Ordering::SeqCst);
+            self.state.fetch_or(X_WAITS, Ordering::SeqCst);
+            if self.try_upgrade() {
+                break;
+            }
+            futex::wait(&self.ux_wake, seen, None);
+        }
+        self.waiters.fetch_sub(UX_WAITER, Ordering::SeqCst);
+    }
+
+    fn try_upgrade(&self) -> bool {
+        let mut state = self.state.load(Ordering::SeqCst);
+        debug_assert!(state & U != 0, "upgrade without Update");
+        while state & READERS == 0 {
+            match self
+                .state
+                .compare_exchange_weak(state, X, Ordering::SeqCst, Ordering::SeqCst)
+            {
+                Ok(_) => {
+                    self.version.fetch_add(1, Ordering::AcqRel);
+                    return true;
+                }
+                Err(now) => state = now,
+            }
+        }
+        false
+    }
+
     /// `lock(Mode::Shared, rank)`.
     #[inline]
     #[track_caller]
@@ -287,7 +327,11 @@ impl Latch {
         let waiters = self.waiters.load(Ordering::SeqCst);
         if waiters >= UX_WAITER {
             self.ux_wake.fetch_add(1, Ordering::SeqCst);
-            futex::wake_one(&self.ux_wake);
+            // Under U the one to go on is whoever upgrades, and it sleeps among the others.
+            match self.state.load(Ordering::SeqCst) & U {
+                0 => futex::wake_one(&self.ux_wake),
+                _ => futex::wake_all(&self.ux_wake),
+            }
         }
         // With an U held, S may still enter; without, they were kept out by a waiting X that may
         // have got what it wanted. Waking them too is never wrong.

@@ -25,6 +25,7 @@ fn readers_never_see_a_writer_at_work_and_everybody_gets_in() {
                     match x >> 61 {
                         0..=3 => read(latch, pair),
                         4 => update(latch, pair, updaters),
+                        5 => upgrade(latch, pair),
                         _ => write(latch, pair),
                     }
                 }
@@ -62,6 +63,16 @@ fn update(latch: &Latch, pair: &Pair, updaters: &AtomicUsize) {
 
 fn write(latch: &Latch, pair: &Pair) {
     latch.lock_x(Rank::IndexPage);
+    let value = pair.0.load(Ordering::Relaxed) + 1;
+    pair.0.store(value, Ordering::Relaxed);
+    std::hint::spin_loop();
+    pair.1.store(value, Ordering::Relaxed);
+    latch.unlock(Mode::Exclusive, Rank::IndexPage);
+}
+
+fn upgrade(latch: &Latch, pair: &Pair) {
+    latch.lock_u(Rank::IndexPage);
+    latch.upgrade(Rank::IndexPage);
     let value = pair.0.load(Ordering::Relaxed) + 1;
     pair.0.store(value, Ordering::Relaxed);
     std::hint::spin_loop();

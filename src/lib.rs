@@ -15,3 +15,6 @@ pub mod format;
 
 /// Record and table locks as a data structure.
 pub mod lock;
+
+/// A transaction's states and what it may see.
+pub mod trx;

@@ -32,6 +32,6 @@ mod wait;
 pub use inherit::Move;
 pub use modes::{RecordKind, RecordMode, Strength, TableMode};
 pub use owner::{Owner, OwnerId, Place};
-pub use record::LockTable;
+pub use record::{LockTable, RecordLockInfo};
 pub use table::TableLockInfo;
 pub use wait::{Outcome, Wait, WaitEnd};

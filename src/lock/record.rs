@@ -31,6 +31,21 @@ pub struct LockTable {
     deadlocks: AtomicU64,
 }
 
+/// A record lock, for INNODB_LOCKS.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordLockInfo<'a> {
+    /// Holder or waiter.
+    pub owner: &'a Arc<Owner>,
+    /// The page.
+    pub page: PageId,
+    /// The record in the page.
+    pub heap: HeapNo,
+    /// The mode.
+    pub mode: RecordMode,
+    /// True if it waits.
+    pub waiting: bool,
+}
+
 pub(super) type PageShard = HashMap<PageId, PageQueue, IdHash>;
 pub(super) type TableShard = HashMap<TableId, TableQueue, IdHash>;
 pub(super) type IdHash = BuildHasherDefault<IdHasher>;
@@ -348,22 +363,33 @@ impl LockTable {
         }
     }
 
-    /// Calls `see` for each record lock: owner, page, heap, mode, waiting. For INNODB_LOCKS; the
-    /// shards are visited one after another, so this is no snapshot.
-    pub fn each_record_lock(
-        &self,
-        see: &mut dyn FnMut(&Arc<Owner>, PageId, HeapNo, RecordMode, bool),
-    ) {
+    /// Calls `see` for each record lock. For INNODB_LOCKS; the shards are visited one after
+    /// another, so this is no snapshot.
+    pub fn each_record_lock(&self, see: &mut dyn FnMut(RecordLockInfo<'_>)) {
         for shard in &self.pages {
             let shard = shard.lock();
-            for (page, queue) in shard.iter() {
+            for (&page, queue) in shard.iter() {
                 for g in &queue.granted {
-                    g.heaps
-                        .iter()
-                        .for_each(|heap| see(&g.owner, *page, heap, g.mode, false));
+                    for heap in g.heaps.iter() {
+                        let (owner, mode) = (&g.owner, g.mode);
+                        see(RecordLockInfo {
+                            owner,
+                            page,
+                            heap,
+                            mode,
+                            waiting: false,
+                        });
+                    }
                 }
                 for w in &queue.waiting {
-                    see(&w.wait.owner, *page, w.heap, w.mode, true);
+                    let (owner, heap, mode) = (&w.wait.owner, w.heap, w.mode);
+                    see(RecordLockInfo {
+                        owner,
+                        page,
+                        heap,
+                        mode,
+                        waiting: true,
+                    });
                 }
             }
         }

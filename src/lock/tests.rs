@@ -370,9 +370,9 @@ fn random_histories_never_grant_conflicting_locks() {
             _ => {}
         }
         let mut all = Vec::new();
-        locks.each_record_lock(&mut |o, p, h, m, waiting| {
-            if !waiting {
-                all.push((o.id(), p, h, m));
+        locks.each_record_lock(&mut |l| {
+            if !l.waiting {
+                all.push((l.owner.id(), l.page, l.heap, l.mode));
             }
         });
         for a in &all {

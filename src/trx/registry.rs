@@ -93,7 +93,9 @@ impl Registry {
     fn enter(&self, clock: &mut Clock, id: TrxId, owner: &Arc<Owner>) {
         owner.set_trx_id(id);
         // Into the shard before the clock is released: whoever meets the id in a row finds it.
-        self.shard(id).lock().insert(id, TrxState::Active(owner.clone()));
+        self.shard(id)
+            .lock()
+            .insert(id, TrxState::Active(owner.clone()));
         clock.known.insert(id);
     }
 
@@ -114,7 +116,11 @@ impl Registry {
         self.shard(id).lock().insert(id, TrxState::Committed(no));
         clock.undecided.remove(&no);
         // Numbers are published nearly in order: the place is found from the back.
-        let at = clock.retained.iter().rposition(|(n, _)| *n < no).map_or(0, |i| i + 1);
+        let at = clock
+            .retained
+            .iter()
+            .rposition(|(n, _)| *n < no)
+            .map_or(0, |i| i + 1);
         clock.retained.insert(at, (no, id));
         self.advance_limit(&clock);
     }
@@ -171,7 +177,10 @@ impl Registry {
     /// Number of running and prepared transactions that have written, and of retained commits.
     pub fn counts(&self) -> (usize, usize) {
         let clock = self.clock.lock();
-        (clock.known.len() - clock.retained.len(), clock.retained.len())
+        (
+            clock.known.len() - clock.retained.len(),
+            clock.retained.len(),
+        )
     }
 
     /// Drops the entries of commits that every view sees: those below `oldest`, the smallest
@@ -186,7 +195,11 @@ impl Registry {
             clock.known.remove(&id);
             self.shard(id).lock().remove(&id);
         }
-        let first = clock.known.first().map_or(clock.next, |id| id.0).min(oldest.0);
+        let first = clock
+            .known
+            .first()
+            .map_or(clock.next, |id| id.0)
+            .min(oldest.0);
         self.low_water.store(first, Ordering::Release);
     }
 }

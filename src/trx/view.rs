@@ -38,7 +38,9 @@ impl Default for Views {
 impl Views {
     /// No slots.
     pub fn new() -> Views {
-        Views { slots: Mutex::new(Rank::Leaf, Vec::new()) }
+        Views {
+            slots: Mutex::new(Rank::Leaf, Vec::new()),
+        }
     }
 
     /// A slot for a new session.
@@ -83,7 +85,11 @@ impl ViewSlot {
             let now = registry.visible_limit();
             if now == limit {
                 // `low` is read after the slot is known to everybody: it is never above `limit`.
-                return ReadView { limit, low: registry.low_water(), own };
+                return ReadView {
+                    limit,
+                    low: registry.low_water(),
+                    own,
+                };
             }
             limit = now;
         }

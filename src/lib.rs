@@ -10,8 +10,17 @@ pub mod words;
 /// The only door to latches, atomics and waits; the latch order.
 pub mod sync;
 
+/// What the engine asks of the host, as traits.
+pub mod host;
+
 /// Byte layouts of the files, pure: parse, build, checksum.
 pub mod format;
+
+/// Tables, indexes, columns, values and their order, in memory only.
+pub mod schema;
+
+/// An index page: directory, records, and redo of its changes.
+pub mod page;
 
 /// Record and table locks as a data structure.
 pub mod lock;

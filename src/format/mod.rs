@@ -46,3 +46,12 @@ pub mod redo_record;
 
 /// The records of a mini-transaction: building.
 pub mod redo_encode;
+
+/// Column types as the dictionary stores them.
+pub mod column;
+
+/// Header, system records and directory of an index page.
+pub mod index_page;
+
+/// Fixed part of record headers.
+pub mod record;

@@ -1,0 +1,29 @@
+//! An index page: its directory and records, and the changes that the redo log names.
+//!
+//! Pure functions over the bytes of one page; knows indexes and values, knows nothing of trees,
+//! latches or files. The functions that change a page are those that recovery applies.
+//!
+//! Invariants
+//!  1. No byte of a page is trusted: every offset, length and count is checked, every walk is
+//!     bounded, and a contradiction is `Error::Corrupt`.
+//!  2. Check first, then change: a function that fails has changed nothing.
+//!  3. What a change does to the page is exactly what its log record does to the page in
+//!     recovery: both go through `apply`.
+//!  4. An insert takes the head of the free list or the top of the heap, nothing else.
+//!
+//! Latches: the caller holds the page's latch for as long as it uses the bytes.
+//! Crash:   a change is complete in the log or not at all (mini-transaction).
+//! Read:    layout.rs, offsets.rs, record.rs, search.rs, apply.rs, insert.rs, delete.rs, update.rs,
+//!          reorganise.rs, list.rs, split_point.rs, instant.rs, validate.rs.
+
+#![forbid(unsafe_code)]
+
+pub mod layout;
+pub mod offsets;
+pub mod record;
+pub mod search;
+
+pub use layout::RecOffset;
+pub use offsets::Offsets;
+pub use record::RecordView;
+pub use search::{Found, SearchMode, search};

@@ -10,7 +10,8 @@ use super::Padded;
 use super::futex;
 use super::order::{self, Rank};
 
-const STRIPES: usize = 16;
+/// Number of stripes over which threads are spread.
+pub const STRIPES: usize = 16;
 const SPINS: u32 = 200;
 
 /// The gate.
@@ -44,7 +45,9 @@ thread_local! {
     static STRIPE: Cell<u32> = const { Cell::new(0) };
 }
 
-fn own_stripe() -> usize {
+/// This thread's stripe, below `STRIPES`: for counters that threads should not share.
+#[inline]
+pub fn own_stripe() -> usize {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     STRIPE.with(|stripe| {
         if stripe.get() == 0 {

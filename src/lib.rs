@@ -10,8 +10,11 @@ pub mod words;
 /// The only door to latches, atomics and waits; the latch order.
 pub mod sync;
 
-/// What the engine asks of the host, as traits.
+/// What the engine asks of the host, as traits; the host's row and key images.
 pub mod host;
+
+/// Typed, validated settings and counters.
+pub mod settings;
 
 /// Byte layouts of the files, pure: parse, build, checksum.
 pub mod format;
@@ -27,3 +30,6 @@ pub mod lock;
 
 /// A transaction's states and what it may see.
 pub mod trx;
+
+/// Assembly: open, close, sessions, table handles, background work.
+pub mod engine;

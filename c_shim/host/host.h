@@ -9,8 +9,8 @@
  * Row and key images are MariaDB's; the layout is written down at `struct column` and `struct key`.
  * Threads: a session belongs to one thread at a time. What is shared says which lock guards it.
  */
-#ifndef XTRADB_HOST_H
-#define XTRADB_HOST_H
+#ifndef XTRADB_HOST_HOST_H
+#define XTRADB_HOST_HOST_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -380,6 +380,7 @@ void catalog_close(host *h);
 session *session_open(host *h);
 void session_close(session *s);
 uint32_t session_id(const session *s);
+host *session_host(const session *s);
 const char *session_db(const session *s);  /* "" when none */
 /* Runs one statement (no delimiter at the end) and reports to the sink. 0 or the SQL error number. */
 unsigned session_run(session *s, const char *sql, size_t len, sink *k);

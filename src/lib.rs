@@ -16,8 +16,14 @@ pub mod host;
 /// Typed, validated settings and counters.
 pub mod settings;
 
+/// Files, time, threads; real and simulated.
+pub mod os;
+
 /// Byte layouts of the files, pure: parse, build, checksum.
 pub mod format;
+
+/// Tablespace files: find, open, grow, delete, page I/O.
+pub mod space;
 
 /// Tables, indexes, columns, values and their order, in memory only.
 pub mod schema;

@@ -1,0 +1,163 @@
+//! The traits: a file and a file system, real (`real.rs`) or simulated (`sim.rs`).
+
+use crate::sync::Arc;
+use crate::words::{Error, Result};
+
+/// How a file is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OpenMode {
+    /// Writing is allowed.
+    pub write: bool,
+    /// Bypass the system's cache (O_DIRECT) if the file system can.
+    pub direct: bool,
+}
+
+impl OpenMode {
+    /// Reading only, through the system's cache.
+    pub const READ: OpenMode = OpenMode {
+        write: false,
+        direct: false,
+    };
+    /// Reading and writing, through the system's cache.
+    pub const WRITE: OpenMode = OpenMode {
+        write: true,
+        direct: false,
+    };
+    /// Reading and writing, past the system's cache.
+    pub const DIRECT: OpenMode = OpenMode {
+        write: true,
+        direct: true,
+    };
+}
+
+/// An open file. All methods may be called by many threads at once.
+pub trait File: Send + Sync + std::fmt::Debug {
+    /// The path it was opened by.
+    fn path(&self) -> &str;
+
+    /// Fills `buf` from `offset`. Fewer bytes in the file: `Error::Io` with errno 0.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()>;
+
+    /// Writes `buf` at `offset`, all of it.
+    fn write_at(&self, buf: &[u8], offset: u64) -> Result<()>;
+
+    /// Makes all that was written survive a power cut, the size included. An error is final: what
+    /// was written since the last success is lost or not, nobody knows (F5).
+    fn sync_data(&self) -> Result<()>;
+
+    /// Bytes in the file.
+    fn size(&self) -> Result<u64>;
+
+    /// Makes the file at least `to` bytes long with blocks allocated behind each byte; new bytes
+    /// read as zeros. ENOSPC is `Error::Io` with that errno, and the size is as it was.
+    fn allocate(&self, to: u64) -> Result<()>;
+
+    /// Makes the file exactly `to` bytes long.
+    fn truncate(&self, to: u64) -> Result<()>;
+
+    /// Gives the blocks of a range back; the range reads as zeros.
+    /// `Error::Unsupported` where the file system cannot.
+    fn punch(&self, offset: u64, len: u64) -> Result<()>;
+
+    /// Offsets, lengths and addresses that are multiples of this are transferred without a copy;
+    /// 1 for a file in the system's cache. Other transfers work, too, but slower.
+    fn alignment(&self) -> usize;
+
+    /// Takes the write lock that InnoDB takes on its files, so that no other server opens them:
+    /// fails with `Error::Busy` if anybody has it, this process included. Falls with the result.
+    fn lock(&self) -> Result<Box<dyn FileLock>>;
+}
+
+/// Holds the lock of a file until it is dropped.
+pub trait FileLock: Send + Sync + std::fmt::Debug {}
+
+/// A file system. Paths are as the host gave them: absolute, or relative to the working directory.
+pub trait Vfs: Send + Sync + std::fmt::Debug {
+    /// Opens a file that is there.
+    fn open(&self, path: &str, mode: OpenMode) -> Result<Arc<dyn File>>;
+
+    /// Makes a file that is not there (EEXIST otherwise) and opens it for writing.
+    fn create(&self, path: &str, mode: OpenMode) -> Result<Arc<dyn File>>;
+
+    /// True if there is a file or directory of that name.
+    fn exists(&self, path: &str) -> Result<bool>;
+
+    /// Renames a file; replaces what was there. Durable after `sync_dir` of the directories.
+    fn rename(&self, from: &str, to: &str) -> Result<()>;
+
+    /// Removes a file.
+    fn remove(&self, path: &str) -> Result<()>;
+
+    /// Names in a directory, "." and ".." left out, sorted.
+    fn list_dir(&self, path: &str) -> Result<Vec<String>>;
+
+    /// Makes a directory; fine if it is there.
+    fn create_dir(&self, path: &str) -> Result<()>;
+
+    /// Removes an empty directory.
+    fn remove_dir(&self, path: &str) -> Result<()>;
+
+    /// Makes creations, renames and removals in a directory survive a power cut.
+    fn sync_dir(&self, path: &str) -> Result<()>;
+
+    /// The whole content of a small file.
+    fn read_small(&self, path: &str) -> Result<Vec<u8>> {
+        const SMALL: u64 = 64 << 20;
+        let file = self.open(path, OpenMode::READ)?;
+        let size = file.size()?;
+        if size > SMALL {
+            return Err(Error::invalid(format!(
+                "{path} has {size} bytes: too large to load"
+            )));
+        }
+        let mut bytes = vec![0; size as usize];
+        file.read_at(&mut bytes, 0)?;
+        Ok(bytes)
+    }
+}
+
+/// True if the error is the operating system's `errno`.
+pub fn is_errno(error: &Error, errno: i32) -> bool {
+    matches!(error, Error::Io(failure) if failure.errno == errno)
+}
+
+/// The directory part of a path: up to the last slash, "." if there is none.
+pub fn parent(path: &str) -> &str {
+    match path.rfind('/') {
+        Some(0) => "/",
+        Some(at) => &path[..at],
+        None => ".",
+    }
+}
+
+/// Joins a directory and a name; an absolute name stands alone.
+pub fn join(dir: &str, name: &str) -> String {
+    if name.starts_with('/') || dir.is_empty() {
+        return name.to_string();
+    }
+    let dir = if dir.len() > 1 {
+        dir.trim_end_matches('/')
+    } else {
+        dir
+    };
+    if dir == "/" {
+        format!("/{name}")
+    } else {
+        format!("{dir}/{name}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_join_and_part() {
+        assert_eq!(join("./", "ibdata1"), "./ibdata1");
+        assert_eq!(join("/data", "/else/ibdata1"), "/else/ibdata1");
+        assert_eq!(join("/", "x"), "/x");
+        assert_eq!(parent("./t/w.ibd"), "./t");
+        assert_eq!(parent("w.ibd"), ".");
+        assert_eq!(parent("/w.ibd"), "/");
+    }
+}

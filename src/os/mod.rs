@@ -1,0 +1,40 @@
+//! Files, time, threads, aligned memory and crash points; real and simulated.
+//!
+//! Knows the operating system; knows nothing of pages or logs.
+//!
+//! Invariants
+//!  1. `read_at` and `write_at` transfer all bytes or fail: short transfers and EINTR end here.
+//!  2. What `sync_data` reported as done survives a power cut; a failed one is never retried by
+//!     this layer, and its caller must not retry it either (protocol F5).
+//!  3. `Vfs` is the only door to the file system: a simulated one replays every fault by seed.
+//!  4. An engine thread is made by `Threads` and joined before the library may go.
+//!
+//! Latches: `Rank::Leaf` inside the simulation and the thread list; never held over a system call
+//!          that waits for a device.
+//! Crash:   the place where a power cut is simulated (sim.rs) and a kill is planted
+//!          (crash_point.rs).
+//! Read:    file.rs, real.rs, sim.rs, crash_point.rs, thread.rs, aligned.rs, clock.rs.
+
+/// Memory at addresses that direct I/O accepts.
+pub mod aligned;
+
+/// What time it is.
+pub mod clock;
+
+/// Named places where a test stops the process or panics.
+pub mod crash_point;
+
+/// The traits: a file, a file system.
+pub mod file;
+
+/// The operating system's files.
+pub mod real;
+
+/// Engine threads.
+pub mod thread;
+
+pub use aligned::AlignedBuf;
+pub use crash_point::CrashPoints;
+pub use file::{File, FileLock, OpenMode, Vfs};
+pub use real::RealVfs;
+pub use thread::Threads;

@@ -1,0 +1,183 @@
+//! Create, rename, delete: the system calls. Their log records are durable before (protocol L6);
+//! `ddl` and `recovery` see to the order.
+
+use std::time::Duration;
+
+use super::data_file_path::DataFilePath;
+use super::registry::Registry;
+use super::tablespace::{Kind, Part, Space};
+use crate::format::fsp::SpaceFlags;
+use crate::os::file::{is_errno, join, parent};
+use crate::os::{File, OpenMode};
+use crate::sync::Arc;
+use crate::words::{Error, Result, SpaceId};
+
+/// How long a deletion waits for reads and writes under way.
+const IO_WAIT: Duration = Duration::from_secs(60);
+
+impl Registry {
+    /// Makes the file of table `name` (`db/t`) with `pages` zero pages, durably, and the directory
+    /// of the database if it is missing. Page 0 is written by a mini-transaction afterwards.
+    ///
+    /// Errors: `Error::TablespaceExists`, `Error::NoSpace`; then nothing is left behind.
+    pub fn create_table(
+        &self,
+        id: SpaceId,
+        name: &str,
+        flags: SpaceFlags,
+        pages: u32,
+    ) -> Result<Arc<Space>> {
+        let path = self.table_path(name);
+        self.vfs.create_dir(parent(&path))?;
+        let bytes = pages as u64 * flags.page_size() as u64;
+        let file = self.create_file(id, &path, bytes)?;
+        let part = Part {
+            file,
+            first_page: 0,
+            pages: 0,
+        };
+        let space = Space::new(id, Kind::Table, flags, name, vec![part], pages);
+        self.insert(space)
+            .inspect_err(|_| self.remove_quietly(&path))
+    }
+
+    /// Makes undo tablespace file no. `number` with `pages` zero pages.
+    pub fn create_undo(
+        &self,
+        id: SpaceId,
+        number: u32,
+        flags: SpaceFlags,
+        pages: u32,
+    ) -> Result<Arc<Space>> {
+        let path = self.undo_path(number);
+        let file = self.create_file(id, &path, pages as u64 * flags.page_size() as u64)?;
+        let locks = self.lock(&*file)?;
+        let part = Part {
+            file,
+            first_page: 0,
+            pages: 0,
+        };
+        let name = format!("innodb_undo{number:03}");
+        let space = Space::new(id, Kind::Undo, flags, &name, vec![part], pages);
+        space.locks.lock().extend(locks);
+        self.insert(space)
+    }
+
+    /// Makes the files of the system tablespace, or of the temporary one, with zero pages, and
+    /// locks them.
+    pub fn create_system(
+        &self,
+        kind: Kind,
+        path: &DataFilePath,
+        flags: SpaceFlags,
+    ) -> Result<Arc<Space>> {
+        let (id, name) = match kind {
+            Kind::Temporary => (SpaceId::TEMPORARY, "innodb_temporary"),
+            _ => (SpaceId::SYSTEM, "innodb_system"),
+        };
+        let mut files: Vec<Arc<dyn File>> = Vec::new();
+        let mut locks = Vec::new();
+        for data_file in &path.files {
+            let full = join(&self.places().system_dir, &data_file.name);
+            let file = self.create_file(id, &full, data_file.bytes)?;
+            locks.extend(self.lock(&*file)?);
+            files.push(file);
+        }
+        let limits = self.part_sizes(path, &files)?;
+        let mut parts = Vec::new();
+        let mut start = 0;
+        for ((file, data_file), limit) in files.into_iter().zip(&path.files).zip(limits) {
+            parts.push(Part {
+                file,
+                first_page: start,
+                pages: limit,
+            });
+            start += (data_file.bytes / flags.page_size() as u64) as u32;
+        }
+        let space = Space::new(id, kind, flags, name, parts, start);
+        space.locks.lock().extend(locks);
+        self.insert(space)
+    }
+
+    /// Renames the file of a table to that of `name`. Durable when this returns.
+    pub fn rename_table(&self, space: &Space, name: &str) -> Result<()> {
+        let (from, to) = (space.path(), self.table_path(name));
+        if self.vfs.exists(&to)? {
+            return Err(Error::TablespaceExists(to.into()));
+        }
+        self.vfs.create_dir(parent(&to))?;
+        self.vfs.rename(&from, &to)?;
+        self.vfs.sync_dir(parent(&to))?;
+        if parent(&from) != parent(&to) {
+            self.vfs.sync_dir(parent(&from))?;
+        }
+        // The open file carries its old path: open it again. Reads and writes under way finish on
+        // the old descriptor, which is the same file.
+        let file = self.open_file(&to)?;
+        let mut parts = space.parts.write();
+        parts[0].file = file;
+        drop(parts);
+        space.set_name(name);
+        Ok(())
+    }
+
+    /// Ends all I/O on a tablespace, forgets it and removes its file. Its pages must be gone from
+    /// the pool. A file that is gone already is fine.
+    pub fn delete(&self, space: &Space) -> Result<()> {
+        space.stop_io(IO_WAIT)?;
+        self.remove(space.id());
+        let path = space.path();
+        self.remove_file(&path)?;
+        self.remove_link(space)
+    }
+
+    /// Removes a file by path: leftovers that are not open. A file that is gone is fine.
+    pub fn remove_file(&self, path: &str) -> Result<()> {
+        match self.vfs.remove(path) {
+            Err(error) if is_errno(&error, libc::ENOENT) => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => self.vfs.sync_dir(parent(path)),
+        }
+    }
+
+    fn remove_link(&self, space: &Space) -> Result<()> {
+        if space.kind() != Kind::Table {
+            return Ok(());
+        }
+        let link = join(&self.places().data_dir, &format!("{}.isl", space.name()));
+        if self.vfs.exists(&link)? {
+            self.remove_file(&link)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn create_file(&self, id: SpaceId, path: &str, bytes: u64) -> Result<Arc<dyn File>> {
+        let mode = OpenMode {
+            write: true,
+            ..self.mode()
+        };
+        let file = match self.vfs.create(path, mode) {
+            Err(error) if is_errno(&error, libc::EEXIST) => {
+                return Err(Error::TablespaceExists(path.into()));
+            }
+            result => result?,
+        };
+        let made = file.allocate(bytes).and_then(|()| file.sync_data());
+        if let Err(error) = made.and_then(|()| self.vfs.sync_dir(parent(path))) {
+            drop(file);
+            self.remove_quietly(path);
+            if is_errno(&error, libc::ENOSPC) || is_errno(&error, libc::EDQUOT) {
+                return Err(Error::NoSpace(id));
+            }
+            return Err(error);
+        }
+        Ok(file)
+    }
+
+    fn remove_quietly(&self, path: &str) {
+        if let Err(error) = self.vfs.remove(path) {
+            log::warn!("{path} is left over: {error}");
+        }
+    }
+}

@@ -11,11 +11,11 @@
 #define LOG_LINE_MAX 4096
 
 static atomic_int log_fd = STDERR_FILENO;
-static atomic_bool log_notes;
+static atomic_int log_level_max = HOST_LOG_WARNING;
 
-void host_log_verbose(bool on)
+void host_log_level_max(host_log_level level)
 {
-    log_notes = on;
+    log_level_max = (int)level;
 }
 
 bool host_log_open(const char *path)
@@ -49,7 +49,7 @@ void host_log(host_log_level level, const char *format, ...)
     size_t used;
     va_list args;
 
-    if (level == HOST_LOG_NOTE && !log_notes)
+    if ((int)level > log_level_max)
         return;
     localtime_r(&seconds, &now);
     used = strftime(line, sizeof line, "%Y-%m-%d %H:%M:%S 0 ", &now);

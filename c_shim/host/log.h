@@ -17,8 +17,8 @@ typedef enum host_log_level {
     HOST_LOG_NOTE,
 } host_log_level;
 
-/* Notes are dropped unless asked for; errors and warnings are always written. */
-void host_log_verbose(bool on);
+/* Lines less grave than this are dropped. At first: notes. */
+void host_log_level_max(host_log_level level);
 
 /* Sends the log to a file, appending. False with errno set when it cannot be opened. */
 bool host_log_open(const char *path);

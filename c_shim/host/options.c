@@ -46,6 +46,8 @@ static const struct definition definitions[] = {
       "leave the name InnoDB to a plugin" },
     { "innodb", 0, KIND_PLUGIN, AT(innodb), "ON, OFF, FORCE or FORCE_PLUS_PERMANENT" },
     { "log-error", 0, KIND_STRING, AT(log_error), "file of the error log (default stderr)" },
+    { "log-warnings", 'W', KIND_SIZE, AT(log_warnings),
+      "0 errors, 1 or 2 and warnings (default), 3 and notes" },
     { "plugin-dir", 0, KIND_STRING, AT(plugin_dir), "where libraries are looked up" },
     { "plugin-load", 0, KIND_LIST_NEW, AT(plugin_lists),
       "plugins to load: name=lib;name=lib;lib" },
@@ -59,7 +61,8 @@ static const struct definition definitions[] = {
     { "step-timeout", 0, KIND_SIZE, AT(step_timeout),
       "seconds a step of --sessions may run (default 60)" },
     { "table", 't', KIND_BOOL, AT(table), "boxed tables even when not interactive" },
-    { "verbose", 'v', KIND_BOOL, AT(verbose), "notes in the error log" },
+    { "verbose", 'v', KIND_COUNT, AT(verbose),
+      "print statements; twice: and row counts; three times: and times" },
     { "version", 'V', KIND_BOOL, AT(version), "print the version" },
     { "vertical", 'E', KIND_BOOL, AT(vertical), "one line per column" },
     /* what the my.cnf of a real server has, so that it can be read as it is */
@@ -496,7 +499,7 @@ int options_read(host_options *o, int argc, char **argv)
 {
     int result;
 
-    *o = (host_options){ .column_names = true, .step_timeout = 60 };
+    *o = (host_options){ .column_names = true, .step_timeout = 60, .log_warnings = 2 };
     o->datadir = copy(".");
     o->default_storage_engine = copy("InnoDB");
     o->plugin_dir = copy("/usr/local/lib/xtradb");

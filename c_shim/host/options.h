@@ -53,7 +53,7 @@ typedef struct host_options {
     plugin_mode innodb;
     char *default_storage_engine;
     char *log_error;
-    bool verbose;
+    uint64_t log_warnings; /* 0: errors, 1 and 2: warnings too, 3: notes too */
     engine_option *variables;
     size_t variable_count;
 
@@ -71,6 +71,7 @@ typedef struct host_options {
     bool force;
     bool show_warnings;
     unsigned silent;
+    unsigned verbose; /* 1: statements, 2: and row counts, 3: and times */
     char *prompt;
 
     /* asked to do nothing but print */

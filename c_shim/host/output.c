@@ -16,6 +16,7 @@ struct output {
     output_style style;
     enum output_form form; /* of the running statement */
     unsigned line;
+    bool quiet;
     struct timespec started;
     unsigned error, warnings;
     size_t rows;
@@ -367,7 +368,7 @@ static void take_ok(sink *k, const struct sink_ok *ok)
     output *o = of(k);
 
     o->warnings = ok->warnings;
-    if (!o->style.counts)
+    if (!o->style.counts || o->quiet)
         return;
     fprintf(o->out, "Query OK, %llu row%s affected", (unsigned long long)ok->affected,
             ok->affected == 1 ? "" : "s");
@@ -429,6 +430,17 @@ void output_begin(output *o, unsigned line, bool vertical)
     o->error = o->warnings = 0;
     o->rows = 0;
     clock_gettime(CLOCK_MONOTONIC, &o->started);
+}
+
+void output_quiet(output *o, bool on)
+{
+    o->quiet = on;
+}
+
+void output_line(output *o, const char *text)
+{
+    if (o->style.counts)
+        fprintf(o->out, "%s\n", text);
 }
 
 unsigned output_error(const output *o)

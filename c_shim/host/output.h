@@ -35,6 +35,12 @@ sink *output_sink(output *o);
 /* Before each statement: its line, and whether \G ended it. Starts the clock. */
 void output_begin(output *o, unsigned line, bool vertical);
 
+/* While quiet, a statement that succeeds prints nothing. */
+void output_quiet(output *o, bool on);
+
+/* A line of the client itself, where counts are printed too ("Database changed"). */
+void output_line(output *o, const char *text);
+
 /* What became of the statement since output_begin. */
 unsigned output_error(const output *o);    /* SQL error number or 0 */
 unsigned output_warnings(const output *o);

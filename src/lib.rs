@@ -25,6 +25,12 @@ pub mod format;
 /// Tablespace files: find, open, grow, delete, page I/O.
 pub mod space;
 
+/// The pool: find, latch, read, evict, flush.
+pub mod buffer;
+
+/// The mini-transaction: change pages and log together.
+pub mod mtr;
+
 /// Tables, indexes, columns, values and their order, in memory only.
 pub mod schema;
 

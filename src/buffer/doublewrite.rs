@@ -1,0 +1,113 @@
+//! The doublewrite blocks in ibdata1 (F4; format-tablespace.md section 20).
+//!
+//! Two extents, each a batch of its own: while one batch is on its way to its places, the other can
+//! be filled. Slots are self-describing by the page number and space id in the page header.
+
+use std::collections::HashMap;
+
+use crate::format::{checksum, fil};
+use crate::words::{Error, Lsn, PageId, PageNo, Result, be};
+
+/// Offset of the doublewrite header from the end of the TRX_SYS page.
+const HEADER_FROM_END: usize = 200;
+const OFF_MAGIC: usize = 10;
+const OFF_BLOCK_1: usize = 14;
+const OFF_BLOCK_2: usize = 18;
+const MAGIC: u32 = 536_853_855;
+
+/// Where the two blocks start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Doublewrite {
+    /// First page of each block.
+    pub blocks: [PageNo; 2],
+    /// Pages in a block.
+    pub block_pages: u32,
+}
+
+impl Doublewrite {
+    /// Reads the header in a TRX_SYS page; `None` if there is no doublewrite segment.
+    ///
+    /// Errors: `Corrupt` if the blocks overlap or lie where they cannot.
+    pub fn parse(trx_sys: &[u8], block_pages: u32) -> Result<Option<Doublewrite>> {
+        let at = trx_sys
+            .len()
+            .checked_sub(HEADER_FROM_END)
+            .ok_or_else(|| Error::corrupt_bytes("a TRX_SYS page of less than 200 bytes"))?;
+        if be::u32_at(trx_sys, at + OFF_MAGIC) != MAGIC {
+            return Ok(None);
+        }
+        let first = be::u32_at(trx_sys, at + OFF_BLOCK_1);
+        let second = be::u32_at(trx_sys, at + OFF_BLOCK_2);
+        let apart = first.abs_diff(second) >= block_pages;
+        if !apart || first < 8 || second < 8 || first.max(second) > u32::MAX - block_pages {
+            return Err(Error::corrupt_bytes(format!(
+                "doublewrite blocks at the pages {first} and {second}"
+            )));
+        }
+        Ok(Some(Doublewrite {
+            blocks: [PageNo(first), PageNo(second)],
+            block_pages,
+        }))
+    }
+}
+
+/// The page images found in the doublewrite blocks at start; what they are good for is decided per
+/// page when its place in the file turns out to be damaged.
+#[derive(Debug, Default)]
+pub struct DoublewriteCopies {
+    copies: HashMap<PageId, Vec<Box<[u8]>>>,
+}
+
+impl DoublewriteCopies {
+    /// Reads all slots through `read(page number in space 0, buffer of one page)`.
+    ///
+    /// A slot that cannot be read is skipped: it protects nothing then.
+    pub fn load(
+        place: Doublewrite,
+        page_size: usize,
+        mut read: impl FnMut(PageNo, &mut [u8]) -> Result<()>,
+    ) -> DoublewriteCopies {
+        let mut found = DoublewriteCopies::default();
+        let mut page = crate::os::AlignedBuf::new(page_size);
+        for block in place.blocks {
+            for slot in 0..place.block_pages {
+                if read(PageNo(block.0 + slot), &mut page).is_ok() && !fil::is_all_zero(&page) {
+                    let copies = found.copies.entry(fil::page_id(&page)).or_default();
+                    copies.push(page[..].into());
+                }
+            }
+        }
+        found
+    }
+
+    /// The newest sound copy of `id` whose LSN lies in `from..=to`, cut to `page_bytes`.
+    pub fn find(
+        &self,
+        id: PageId,
+        page_bytes: usize,
+        flavour: checksum::Flavour,
+        from: Lsn,
+        to: Lsn,
+    ) -> Option<&[u8]> {
+        let copies = self.copies.get(&id)?;
+        let cut = copies.iter().filter_map(|copy| copy.get(..page_bytes));
+        cut.filter(|copy| (from..=to).contains(&fil::lsn(copy)))
+            .filter(|copy| {
+                matches!(
+                    checksum::verify(copy, flavour, id),
+                    Ok(checksum::Content::Written)
+                )
+            })
+            .max_by_key(|copy| fil::lsn(copy))
+    }
+
+    /// The pages that have a copy.
+    pub fn pages(&self) -> impl Iterator<Item = PageId> + '_ {
+        self.copies.keys().copied()
+    }
+
+    /// True if no slot holds anything.
+    pub fn is_empty(&self) -> bool {
+        self.copies.is_empty()
+    }
+}

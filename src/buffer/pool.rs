@@ -1,0 +1,352 @@
+//! The pool itself: frames, table, lists; looking a page up, making one, giving it back.
+
+use std::ptr::NonNull;
+
+use super::flush::Flusher;
+use super::flush_list::FlushList;
+use super::frame::{FLAG_FREED, Frame, Load, NO_PAGE};
+use super::guard::{Mode, PageGuard, Pin};
+use super::hook::PageLoaded;
+use super::lru::{self, Lru};
+use super::region::Region;
+use super::table::{Found, Table};
+use crate::buffer::interim_log::Log;
+use crate::space::Registry;
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::sync::{Arc, Event, Once, Rank};
+use crate::words::{Error, Lsn, PageId, Result};
+
+/// How a pool is made.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolConfig {
+    /// Bytes of page images.
+    pub bytes: usize,
+    /// innodb_page_size.
+    pub page_size: usize,
+    /// innodb_old_blocks_time: a page must be used this long after its first use to become young.
+    pub old_blocks_time_ms: u32,
+    /// innodb_lru_scan_depth: how many free frames the cleaner keeps at hand, at most.
+    pub free_frames_target: usize,
+}
+
+impl PoolConfig {
+    /// Defaults for a pool of `bytes`.
+    pub fn new(bytes: usize, page_size: usize) -> PoolConfig {
+        PoolConfig {
+            bytes,
+            page_size,
+            old_blocks_time_ms: 1000,
+            free_frames_target: 1536,
+        }
+    }
+}
+
+/// Fewest frames a pool works with: the largest mini-transaction plus some readers.
+const FRAMES_MIN: usize = 64;
+/// Length of a tick of the coarse clock.
+const TICK_MS: u32 = 64;
+
+/// The buffer pool.
+pub struct Pool {
+    pub(super) config: PoolConfig,
+    pub(super) frames: Box<[Frame]>,
+    region: Region,
+    pub(super) table: Table,
+    pub(super) lru: Lru,
+    pub(super) flush_list: FlushList,
+    pub(super) flusher: Flusher,
+    pub(super) hook: Once<Arc<dyn PageLoaded>>,
+    pub(super) log: Arc<Log>,
+    pub(super) spaces: Arc<Registry>,
+    frozen: AtomicBool,
+    frozen_why: Once<Box<str>>,
+    /// Coarse time, for the LRU.
+    tick: AtomicU32,
+    started: std::time::Instant,
+    /// Set when a frame became free, or clean at the cold end.
+    pub(super) frame_available: Event,
+    /// Set when the cleaner should look for free frames now.
+    pub(super) cleaner_wanted: Event,
+    /// A cleaner thread runs: who needs a frame may wait for it instead of writing pages itself.
+    pub(super) cleaner_runs: AtomicBool,
+    pub(super) counters: Counters,
+}
+
+/// Totals since the pool was opened.
+#[derive(Default)]
+pub(super) struct Counters {
+    pub(super) reads: AtomicU64,
+    pub(super) reads_under_latches: AtomicU64,
+    pub(super) created: AtomicU64,
+    pub(super) written: AtomicU64,
+    pub(super) evicted: AtomicU64,
+    pub(super) waits_for_frame: AtomicU64,
+    pub(super) repaired: AtomicU64,
+}
+
+/// What the pool holds and did; for status.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct PoolCounts {
+    pub frames: usize,
+    pub free: usize,
+    pub young: usize,
+    pub old: usize,
+    pub dirty: usize,
+    pub reads: u64,
+    pub reads_under_latches: u64,
+    pub created: u64,
+    pub written: u64,
+    pub evicted: u64,
+    pub waits_for_frame: u64,
+    pub repaired: u64,
+}
+
+impl Pool {
+    /// Reserves the frames. Errors: `OutOfMemory`, `Invalid` for a pool that is too small.
+    pub fn open(config: PoolConfig, log: Arc<Log>, spaces: Arc<Registry>) -> Result<Pool> {
+        let frame_count = config.bytes / config.page_size;
+        if frame_count < FRAMES_MIN {
+            return Err(Error::invalid(format!(
+                "innodb_buffer_pool_size: at least {FRAMES_MIN} pages of {} bytes are needed",
+                config.page_size
+            )));
+        }
+        let frames: Box<[Frame]> = (0..frame_count).map(|_| Frame::new()).collect();
+        Ok(Pool {
+            config,
+            region: Region::reserve(config.page_size, frame_count)?,
+            table: Table::new(frame_count),
+            lru: Lru::new(&frames),
+            flush_list: FlushList::new(),
+            flusher: Flusher::new(),
+            hook: Once::new(),
+            log,
+            spaces,
+            frozen: AtomicBool::new(false),
+            frozen_why: Once::new(),
+            tick: AtomicU32::new(0),
+            started: std::time::Instant::now(),
+            frame_available: Event::new(),
+            cleaner_wanted: Event::new(),
+            cleaner_runs: AtomicBool::new(false),
+            counters: Counters::default(),
+            frames,
+        })
+    }
+
+    /// Sets the hook; once, before the first page is read.
+    pub fn set_hook(&self, hook: Arc<dyn PageLoaded>) {
+        if self.hook.set(hook).is_err() {
+            panic!("the page hook is set twice");
+        }
+    }
+
+    /// innodb_page_size.
+    pub fn page_size(&self) -> usize {
+        self.config.page_size
+    }
+
+    /// What the pool holds and did.
+    pub fn counts(&self) -> PoolCounts {
+        let lru = self.lru.counts();
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        PoolCounts {
+            frames: self.frames.len(),
+            free: lru.free,
+            young: lru.young,
+            old: lru.old,
+            dirty: self.flush_list.dirty_count(),
+            reads: read(&self.counters.reads),
+            reads_under_latches: read(&self.counters.reads_under_latches),
+            created: read(&self.counters.created),
+            written: read(&self.counters.written),
+            evicted: read(&self.counters.evicted),
+            waits_for_frame: read(&self.counters.waits_for_frame),
+            repaired: read(&self.counters.repaired),
+        }
+    }
+
+    /// Start LSN of the oldest change that some file lacks, or `None`: an upper bound for the
+    /// checkpoint (L2). Pages that still wait for recovery are not counted here.
+    pub fn oldest_modification(&self) -> Option<Lsn> {
+        self.flush_list.oldest(&self.frames)
+    }
+
+    /// Pages that some file lacks changes of.
+    pub fn dirty_count(&self) -> usize {
+        self.flush_list.dirty_count()
+    }
+
+    // Freezing ----------------------------------------------------------------------------------
+
+    /// No page write starts from here on; look-ups fail. For good.
+    #[cold]
+    pub fn freeze(&self, why: &str) {
+        let _first_reason_stays = self.frozen_why.set(why.into());
+        self.frozen.store(true, Ordering::SeqCst);
+        self.frame_available.set();
+        self.cleaner_wanted.set();
+    }
+
+    /// Errors: `Stopped` after `freeze`.
+    #[inline]
+    pub fn check_running(&self) -> Result<()> {
+        match self.frozen.load(Ordering::Relaxed) {
+            false => Ok(()),
+            true => Err(self.stopped_error()),
+        }
+    }
+
+    #[cold]
+    pub(super) fn stopped_error(&self) -> Error {
+        let why = self
+            .frozen_why
+            .get()
+            .map_or("a page is half-changed", |why| why);
+        Error::Stopped(why.into())
+    }
+
+    // Looking up --------------------------------------------------------------------------------
+
+    pub(super) fn frame(&self, index: u32) -> &Frame {
+        &self.frames[index as usize]
+    }
+
+    pub(super) fn frame_ptr(&self, index: u32) -> NonNull<u8> {
+        self.region.frame(index as usize)
+    }
+
+    /// Physical size of the page in a frame.
+    #[inline]
+    pub(super) fn page_bytes(&self, index: u32) -> usize {
+        match self.frame(index).physical_sectors.load(Ordering::Relaxed) {
+            0 => self.config.page_size,
+            sectors => sectors as usize * 512,
+        }
+    }
+
+    /// The page's frame, pinned, whatever its load state.
+    pub(super) fn pin(&self, id: PageId) -> Option<Pin<'_>> {
+        loop {
+            match self.table.find(&self.frames, id) {
+                Found::Pinned(at) => return Some(Pin::adopt(self, at)),
+                Found::Stale(at) => self.unpin(at),
+                Found::Nothing => return None,
+            }
+        }
+    }
+
+    /// The page, pinned, if it is in the pool with its content; a use of it.
+    ///
+    /// Errors: `Stopped`.
+    #[inline]
+    pub fn find_ready(&self, id: PageId) -> Result<Option<Pin<'_>>> {
+        self.check_running()?;
+        let Some(pin) = self.pin(id) else {
+            return Ok(None);
+        };
+        if pin.frame().load() != Load::Ready {
+            return Ok(None);
+        }
+        self.touch(pin.frame());
+        Ok(Some(pin))
+    }
+
+    /// True if the page is in the pool. A hint.
+    pub fn contains(&self, id: PageId) -> bool {
+        self.pin(id).is_some()
+    }
+
+    #[inline]
+    pub(super) fn touch(&self, frame: &Frame) {
+        let old_ticks = self.config.old_blocks_time_ms.div_ceil(TICK_MS);
+        lru::touch(frame, self.tick.load(Ordering::Relaxed), old_ticks);
+    }
+
+    /// Moves the coarse clock on; called by misses and by the cleaner.
+    pub(super) fn advance_tick(&self) {
+        let tick = self.started.elapsed().as_millis() / u128::from(TICK_MS);
+        self.tick.store(tick as u32, Ordering::Relaxed);
+    }
+
+    /// Gives a pin back. The last one on a frame whose read failed frees the frame.
+    pub(super) fn unpin(&self, at: u32) {
+        let frame = self.frame(at);
+        if frame.unpin() && frame.load() == Load::Failed && frame.try_own() {
+            // Between unpin and try_own the frame may have been freed and used for another page.
+            match frame.load() {
+                Load::Failed => self.give_frame_back(at),
+                _ => frame.disown(0),
+            }
+        }
+    }
+
+    // Making and forgetting ---------------------------------------------------------------------
+
+    /// Puts an owned, empty frame into the table for `id`, pinned once and X-latched as `rank`;
+    /// gives it back as `Err` if the page is in the table already.
+    pub(super) fn enter(
+        &self,
+        id: PageId,
+        at: u32,
+        load: Load,
+        rank: Rank,
+    ) -> std::result::Result<PageGuard<'_>, u32> {
+        let frame = self.frame(at);
+        let shard = self.table.shard(id);
+        if self.table.find_in(&shard, &self.frames, id).is_some() {
+            return Err(at);
+        }
+        frame.set_id(id.to_u64());
+        frame.set_load(load);
+        let latched = frame.latch.try_lock(Mode::X, rank);
+        assert!(latched, "nobody latches a frame that nobody can pin");
+        self.table.link(&shard, &self.frames, id, at);
+        frame.disown(1);
+        Ok(PageGuard::adopt(Pin::adopt(self, at), Mode::X, rank))
+    }
+
+    /// Takes an owned frame out of the table; nobody finds it from here on.
+    pub(super) fn leave(&self, at: u32) {
+        let frame = self.frame(at);
+        let id = frame.id();
+        let shard = self.table.shard(id);
+        self.table.unlink(&shard, &self.frames, id, at);
+        frame.set_id(NO_PAGE);
+    }
+
+    /// Owned and out of the table → free list.
+    pub(super) fn give_frame_back(&self, at: u32) {
+        let mut lists = self.lru.lock();
+        lists.remove(&self.frames, at);
+        self.frame(at).reset();
+        lists.add_free(&self.frames, at);
+        drop(lists);
+        self.frame_available.set();
+    }
+
+    // Changes -----------------------------------------------------------------------------------
+
+    pub(super) fn note_dirty(&self, at: u32, start: Lsn) {
+        self.flush_list.note_dirty(&self.frames, at, start);
+    }
+
+    /// The page was freed by the mini-transaction that commits now: its content need not be
+    /// written any more, unless it is created again.
+    pub fn note_freed(&self, id: PageId) {
+        if let Some(pin) = self.pin(id) {
+            pin.frame().set_flag(FLAG_FREED);
+        }
+        if let Some(hook) = self.hook.get() {
+            hook.on_free(id);
+        }
+    }
+
+    /// Records that recovery keeps for the page are void: it is created anew.
+    pub fn forget_pending(&self, id: PageId) {
+        if let Some(hook) = self.hook.get() {
+            hook.on_create(id);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What a mini-transaction holds: the latched pages, and what it did to each.
+
+use crate::buffer::PageGuard;
+use crate::words::PageId;
+
+/// Handle of a page that an `Mtr` holds: valid for that mtr until released or committed.
+///
+/// Used after its release it panics: that is a bug of the caller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageRef {
+    at: u32,
+    serial: u32,
+}
+
+/// A moment in an mtr's latching: pages latched later can be released together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Savepoint(u32);
+
+/// A page in the memo.
+pub(super) struct Slot<'a> {
+    pub(super) guard: PageGuard<'a>,
+    serial: u32,
+    /// How many `get`s returned this slot and were not released.
+    pub(super) uses: u32,
+    /// Bytes were changed (and logged, if the tablespace is logged).
+    pub(super) modified: bool,
+}
+
+/// The pages of an mtr. The place of a released page is used again.
+#[derive(Default)]
+pub(super) struct Memo<'a> {
+    slots: Vec<Option<Slot<'a>>>,
+    next_serial: u32,
+    held: u32,
+}
+
+impl<'a> Memo<'a> {
+    /// An empty memo that takes over the memory of `spare`.
+    pub(super) fn reusing(spare: Memo<'static>) -> Memo<'a> {
+        Memo {
+            slots: recycle(spare.slots),
+            next_serial: 0,
+            held: 0,
+        }
+    }
+
+    /// The memory, for the next mtr. Whatever is still latched is released, newest first.
+    pub(super) fn into_spare(mut self) -> Memo<'static> {
+        self.release_all();
+        Memo {
+            slots: recycle(std::mem::take(&mut self.slots)),
+            next_serial: 0,
+            held: 0,
+        }
+    }
+
+    pub(super) fn find(&self, id: PageId) -> Option<PageRef> {
+        // Newest first: a page is mostly asked for again soon after.
+        let at = self
+            .slots
+            .iter()
+            .rposition(|slot| slot.as_ref().is_some_and(|slot| slot.guard.id() == id))?;
+        let slot = self.slots[at].as_ref()?;
+        Some(PageRef {
+            at: at as u32,
+            serial: slot.serial,
+        })
+    }
+
+    pub(super) fn push(&mut self, guard: PageGuard<'a>, modified: bool) -> PageRef {
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        self.held += 1;
+        let slot = Some(Slot {
+            guard,
+            serial,
+            uses: 1,
+            modified,
+        });
+        let at = match self.slots.iter().position(Option::is_none) {
+            Some(at) => {
+                self.slots[at] = slot;
+                at
+            }
+            None => {
+                self.slots.push(slot);
+                self.slots.len() - 1
+            }
+        };
+        PageRef {
+            at: at as u32,
+            serial,
+        }
+    }
+
+    pub(super) fn slot(&self, page: PageRef) -> &Slot<'a> {
+        match self.slots.get(page.at as usize) {
+            Some(Some(slot)) if slot.serial == page.serial => slot,
+            _ => panic!("{page:?} is not held by this mini-transaction"),
+        }
+    }
+
+    pub(super) fn slot_mut(&mut self, page: PageRef) -> &mut Slot<'a> {
+        match self.slots.get_mut(page.at as usize) {
+            Some(Some(slot)) if slot.serial == page.serial => slot,
+            _ => panic!("{page:?} is not held by this mini-transaction"),
+        }
+    }
+
+    /// Drops one use; the latch goes with the last one. Panics on a modified page (M5).
+    pub(super) fn release(&mut self, page: PageRef) {
+        let slot = self.slot_mut(page);
+        slot.uses -= 1;
+        if slot.uses == 0 {
+            assert!(!slot.modified, "a modified page is released before commit");
+            self.slots[page.at as usize] = None;
+            self.held -= 1;
+        }
+    }
+
+    pub(super) fn savepoint(&self) -> Savepoint {
+        Savepoint(self.next_serial)
+    }
+
+    /// Releases the unmodified pages latched since `since`, whatever their use count.
+    pub(super) fn release_from(&mut self, since: Savepoint) {
+        for place in self.slots.iter_mut().rev() {
+            if place
+                .as_ref()
+                .is_some_and(|slot| slot.serial >= since.0 && !slot.modified)
+            {
+                *place = None;
+                self.held -= 1;
+            }
+        }
+    }
+
+    /// Latches held.
+    pub(super) fn held(&self) -> u32 {
+        self.held
+    }
+
+    pub(super) fn release_all(&mut self) {
+        while self.slots.pop().is_some() {}
+        self.held = 0;
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Slot<'a>> {
+        self.slots.iter_mut().flatten()
+    }
+}
+
+/// Hands the memory of an emptied vector on under another lifetime: collecting in place keeps the
+/// allocation.
+fn recycle<'a, 'b>(mut slots: Vec<Option<Slot<'a>>>) -> Vec<Option<Slot<'b>>> {
+    slots.clear();
+    slots.into_iter().map(|_| None).collect()
+}

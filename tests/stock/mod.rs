@@ -4,7 +4,7 @@
 
 use crate::support::scratch::{Scratch, copy_dir};
 use crate::support::stock::{Stock, lay_definitions, start_on_mini};
-use crate::support::{checkers, samples, tsv};
+use crate::support::{checkers, samples, tsv, workload};
 use std::fs;
 
 #[test]
@@ -110,4 +110,22 @@ fn a_flipped_bit_is_seen_by_every_checker() {
     fs::write(&file, &bytes).expect("the file can be written");
     assert!(checkers::innochecksum(&file).is_err());
     assert!(checkers::ibdump_check(&file, &schema).is_err());
+}
+
+#[test]
+fn the_stock_server_runs_the_workload_and_loads_the_dump() {
+    let scratch = Scratch::new("work");
+    let datadir = scratch.dir("data");
+    let stock = Stock::start(&datadir, &["--innodb-flush-log-at-trx-commit=0"]);
+    let grown = workload::grown(4000, 1);
+    stock.sql("", &grown.script());
+    assert_eq!(stock.check_tables("grown"), 5);
+    stock.sql_input("", &workload::shop_dump());
+    assert_eq!(stock.check_tables("shop"), 8);
+    assert_eq!(
+        stock.sql("shop", "SELECT COUNT(*) FROM order_lines"),
+        "COUNT(*)\n2970\n"
+    );
+    stock.shutdown(true);
+    checkers::check_data_dir(&datadir).expect("no checker complains");
 }

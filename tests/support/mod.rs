@@ -8,6 +8,7 @@ pub mod scratch;
 pub mod seed;
 pub mod stock;
 pub mod tsv;
+pub mod workload;
 
 use std::process::{Command, Output, Stdio};
 

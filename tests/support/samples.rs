@@ -30,6 +30,18 @@ pub fn path(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// The path of any fixture, as `dump/shop.sql.xz`.
+pub fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(name)
+}
+
+/// What an .xz file holds.
+pub fn unpack(file: &Path) -> Vec<u8> {
+    run_ok(Command::new("xz").arg("-dc").arg(file))
+}
+
 /// The bytes of a sample; one that lies there as NAME.xz is unpacked.
 pub fn bytes(name: &str) -> Vec<u8> {
     let plain = path(name);
@@ -38,7 +50,7 @@ pub fn bytes(name: &str) -> Vec<u8> {
     }
     let packed = path(&format!("{name}.xz"));
     assert!(packed.exists(), "no sample {name}");
-    run_ok(Command::new("xz").arg("-dc").arg(&packed))
+    unpack(&packed)
 }
 
 pub fn text(name: &str) -> String {

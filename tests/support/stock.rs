@@ -76,7 +76,7 @@ impl Stock {
                 return Err(format!("it ended with {status}\n{}", stock.log()));
             }
             if stock.scratch.path().join("s").exists()
-                && stock.client("", "SELECT 1").status.success()
+                && stock.client("", b"SELECT 1").status.success()
             {
                 return Ok(stock);
             }
@@ -99,7 +99,7 @@ impl Stock {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    fn client(&self, database: &str, sql: &str) -> Output {
+    fn client(&self, database: &str, sql: &[u8]) -> Output {
         let mut command = Command::new("mariadb");
         command
             .args([
@@ -119,9 +119,9 @@ impl Stock {
             .spawn()
             .expect("the mariadb client can be started; `make setup` installs it");
         let mut input = child.stdin.take().expect("the input is piped");
-        let sql = sql.to_string();
+        let sql = sql.to_vec();
         let feeder = std::thread::spawn(move || {
-            let _ = input.write_all(sql.as_bytes());
+            let _ = input.write_all(&sql);
         });
         let output = child.wait_with_output().expect("the client is our child");
         feeder.join().expect("the feeder does not panic");
@@ -137,7 +137,7 @@ impl Stock {
 
     /// Runs statements; the client's error text at the first that fails.
     pub fn try_sql(&self, database: &str, sql: &str) -> Result<String, String> {
-        let output = self.client(database, sql);
+        let output = self.client(database, sql.as_bytes());
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
@@ -146,13 +146,23 @@ impl Stock {
 
     /// The bytes that the client prints: for results that are no text.
     pub fn sql_bytes(&self, database: &str, sql: &str) -> Vec<u8> {
-        let output = self.client(database, sql);
+        let output = self.client(database, sql.as_bytes());
         assert!(
             output.status.success(),
             "{}",
             String::from_utf8_lossy(&output.stderr)
         );
         output.stdout
+    }
+
+    /// Runs a script that need not be text, such as a dump; panics on an SQL error.
+    pub fn sql_input(&self, database: &str, script: &[u8]) {
+        let output = self.client(database, script);
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 
     /// The base tables of a database, in order of name.

@@ -13,7 +13,7 @@
 //! Latches: none.
 //! Crash:   layouts only; who may trust which field after a crash is said at the field.
 //! Read:    fil.rs and checksum.rs (every page), fsp.rs, list.rs, xdes.rs, inode.rs (space),
-//!          undo_page.rs, undo_record.rs, rseg.rs, trx_sys.rs (undo), redo_file.rs,
+//!          trx_sys.rs, rseg.rs, undo_page.rs, undo_record.rs, undo_build.rs (undo), redo_file.rs,
 //!          redo_frame.rs, redo_record.rs, redo_encode.rs (log).
 #![forbid(unsafe_code)]
 
@@ -53,5 +53,46 @@ pub mod column;
 /// Header, system records and directory of an index page.
 pub mod index_page;
 
+/// The change buffer: bitmap pages, header, entries.
+pub mod ibuf;
 /// Fixed part of record headers.
 pub mod record;
+
+/// The TRX_SYS page: rollback segments, doublewrite header.
+pub mod trx_sys;
+
+/// The dictionary header page.
+pub mod dict_header;
+
+/// Rollback segment header pages.
+pub mod rseg;
+
+/// Undo pages and undo log headers.
+pub mod undo_page;
+
+/// References and page parts of off-page columns.
+pub mod blob;
+
+/// Undo records: parsing.
+pub mod undo_record;
+
+/// Undo records: building.
+pub mod undo_build;
+
+/// ROW_FORMAT=COMPRESSED: sizes and refusal.
+pub mod zip;
+
+/// How files grow.
+pub mod fsize;
+
+/// Export metadata (.cfg) files.
+pub mod cfg;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+#[cfg(test)]
+mod tests_pages;
+
+#[cfg(test)]
+mod tests_undo;

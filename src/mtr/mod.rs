@@ -27,6 +27,10 @@ mod memo;
 )]
 mod mtr;
 mod retry;
+#[cfg(test)]
+pub mod testing;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub use crate::buffer::Mode;

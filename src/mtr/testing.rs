@@ -1,0 +1,85 @@
+//! For the tests of this layer and those above: an engine's pages without an engine.
+
+use super::ctx::PageCtx;
+use super::mtr::{Budget, Mtr};
+use crate::buffer::interim_log::Log;
+use crate::buffer::{Pool, PoolConfig};
+use crate::format::fsp::SpaceFlags;
+use crate::os::RealVfs;
+use crate::space::{Places, Registry, Space};
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::words::{Lsn, PageId, PageNo, SpaceId};
+
+/// A pool, a log and tablespaces in a directory that goes when this is dropped.
+pub struct TestPages {
+    /// What mini-transactions work on.
+    pub ctx: PageCtx,
+    /// The directory.
+    pub dir: String,
+}
+
+/// The tablespace that `TestPages::new` makes.
+pub const SPACE: SpaceId = SpaceId(5);
+
+impl TestPages {
+    /// A pool of `pool_pages` pages and the tablespace `SPACE` with `file_pages` zero pages.
+    pub fn new(page_size: usize, pool_pages: usize, file_pages: u32) -> TestPages {
+        let pages = TestPages::empty(page_size, pool_pages);
+        pages.add_space(SPACE, file_pages);
+        pages
+    }
+
+    /// The same without a tablespace.
+    pub fn empty(page_size: usize, pool_pages: usize) -> TestPages {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let dir = std::env::temp_dir().join(format!("xtradb-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a temporary directory");
+        let dir = dir.to_string_lossy().into_owned();
+        let places = Places {
+            data_dir: dir.clone(),
+            system_dir: dir.clone(),
+            undo_dir: dir.clone(),
+            page_size,
+            direct: false,
+            read_only: false,
+        };
+        let spaces = Arc::new(Registry::new(Arc::new(RealVfs), places));
+        let log = Arc::new(Log::at(Lsn(12288)));
+        let config = PoolConfig::new(pool_pages * page_size, page_size);
+        let pool = Pool::open(config, log.clone(), spaces.clone()).expect("a pool");
+        TestPages {
+            ctx: PageCtx::new(Arc::new(pool), log, spaces),
+            dir,
+        }
+    }
+
+    /// Another tablespace with `file_pages` zero pages.
+    pub fn add_space(&self, id: SpaceId, file_pages: u32) -> Arc<Space> {
+        let flags = SpaceFlags::full_crc32(self.ctx.page_size());
+        let name = format!("t/t{}", id.0);
+        self.ctx
+            .spaces
+            .create_table(id, &name, flags, file_pages)
+            .expect("a tablespace")
+    }
+
+    /// Page `page` of `SPACE`.
+    pub fn id(&self, page: u32) -> PageId {
+        PageId::new(SPACE, PageNo(page))
+    }
+
+    /// A mini-transaction with room for anything a test does.
+    pub fn mtr(&self) -> Mtr<'_> {
+        let budget = Budget::statement(512 << 10).with_frames(16);
+        Mtr::start(&self.ctx, budget).expect("log room and frames")
+    }
+}
+
+impl Drop for TestPages {
+    fn drop(&mut self) {
+        // A leftover directory in the temporary place harms nobody.
+        let _gone = std::fs::remove_dir_all(&self.dir);
+    }
+}

@@ -25,6 +25,9 @@ pub mod format;
 /// Tablespace files: find, open, grow, delete, page I/O.
 pub mod space;
 
+/// The redo log: append, order, write, flush, checkpoint record.
+pub mod redo;
+
 /// The pool: find, latch, read, evict, flush.
 pub mod buffer;
 

@@ -1,4 +1,4 @@
-//! Files, time, threads, aligned memory and crash points; real and simulated.
+//! Files, threads, aligned memory and crash points; real and simulated.
 //!
 //! Knows the operating system; knows nothing of pages or logs.
 //!
@@ -13,13 +13,10 @@
 //!          that waits for a device.
 //! Crash:   the place where a power cut is simulated (sim.rs) and a kill is planted
 //!          (crash_point.rs).
-//! Read:    file.rs, real.rs, sim.rs, crash_point.rs, thread.rs, aligned.rs, clock.rs.
+//! Read:    file.rs, real.rs, sim.rs, crash_point.rs, thread.rs, aligned.rs.
 
 /// Memory at addresses that direct I/O accepts.
 pub mod aligned;
-
-/// What time it is.
-pub mod clock;
 
 /// Named places where a test stops the process or panics.
 pub mod crash_point;

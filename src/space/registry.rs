@@ -108,6 +108,24 @@ impl Registry {
         join(&self.places.data_dir, &format!("{name}.ibd"))
     }
 
+    /// How log records name the file of a table: `./db/t.ibd`, or its path if it lies elsewhere.
+    pub fn log_path(&self, space: &Space) -> String {
+        let (path, name) = (space.path(), space.name());
+        if path == self.table_path(&name) {
+            format!("./{name}.ibd")
+        } else {
+            path
+        }
+    }
+
+    /// The file that a log record names: the reverse of `log_path`.
+    pub fn resolve_log_path(&self, name: &str) -> String {
+        join(
+            &self.places.data_dir,
+            name.strip_prefix("./").unwrap_or(name),
+        )
+    }
+
     /// Path of undo tablespace file no. `number`, from 1: `undo001`.
     pub fn undo_path(&self, number: u32) -> String {
         join(&self.places.undo_dir, &format!("undo{number:03}"))
@@ -250,7 +268,15 @@ impl Registry {
         space.set_modified_lsn(lsn);
     }
 
-    /// What a checkpoint at `checkpoint` names: every tablespace in the list, with its path. Those
+    /// Largest number of bytes that the records of `take_modified` need.
+    pub fn modified_names_bytes(&self) -> usize {
+        let list = self.modified.lock().clone();
+        list.iter()
+            .map(|space| self.log_path(space).len() + 32)
+            .sum()
+    }
+
+    /// What a checkpoint at `checkpoint` names: every tablespace in the list, with its `log_path`. Those
     /// whose last FILE_MODIFY is not above leave the list. `gate`: exclusive.
     pub fn take_modified(&self, gate: &GateGuard<'_>, checkpoint: Lsn) -> Vec<(SpaceId, String)> {
         assert!(

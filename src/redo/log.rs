@@ -1,0 +1,235 @@
+//! The log as a whole: its parts and its state.
+
+use super::admission::Room;
+use super::checkpoint::Checkpoints;
+use super::file::LogFile;
+use super::writer::Writer;
+use crate::format::redo_file::LogCapacity;
+use crate::os::CrashPoints;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Arc, Gate, GateGuard, GroupLock, Mutex, Once, Rank, Ring, Watermark};
+use crate::words::{Error, Lsn, Result};
+
+/// How a log is made and opened.
+#[derive(Clone, Debug)]
+pub struct LogOptions {
+    /// innodb_log_group_home_dir.
+    pub dir: String,
+    /// innodb_log_file_size in bytes: a multiple of 4096.
+    pub file_size: u64,
+    /// innodb_log_buffer_size in bytes; rounded up to whole MiB, at least 2 MiB.
+    pub buffer_size: usize,
+    /// innodb_page_size: the margins of the capacity depend on it.
+    pub page_size: usize,
+    /// Text for the header of a new file.
+    pub creator: String,
+    /// Past the system's cache.
+    pub direct: bool,
+    /// False: syncs are left out (innodb_flush_method=nosync). Loses commits at a power cut.
+    pub sync: bool,
+}
+
+/// Hook 3 of docs/ARCHITECTURE.md: the log fills, pages must be flushed and a checkpoint made.
+pub trait CheckpointNeeded: Send + Sync {
+    /// Pages that are dirty since before `target` should be flushed, then a checkpoint made;
+    /// `urgent`: operations wait for it. Called often: it only wakes somebody.
+    fn checkpoint_needed(&self, target: Lsn, urgent: bool);
+}
+
+/// The redo log.
+///
+/// The way of a mini-transaction: `admit` → page latches → `enter` → `append` → stamp pages, enter
+/// flush lists → `registered` → leave the gate → `write_up_to`.
+pub struct Log {
+    pub(super) file: LogFile,
+    pub(super) options: LogOptions,
+    pub(super) capacity: LogCapacity,
+    pub(super) crash_points: Arc<CrashPoints>,
+    /// Positions in it are LSN minus `first_lsn`, so that its blocks are the file's.
+    pub(super) ring: Arc<Ring>,
+    pub(super) gate: Gate,
+    pub(super) registered: Watermark,
+    pub(super) writer: Mutex<Writer>,
+    pub(super) write: GroupLock,
+    pub(super) flush: GroupLock,
+    pub(super) checkpoint_lsn: AtomicU64,
+    pub(super) checkpoints: Mutex<Checkpoints>,
+    pub(super) room: Room,
+    pub(super) hook: Once<Arc<dyn CheckpointNeeded>>,
+    frozen: AtomicBool,
+    why_frozen: Mutex<Box<str>>,
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log")
+            .field("path", &self.file.path())
+            .field("lsn", &self.lsn())
+            .field("written", &self.written_lsn())
+            .field("flushed", &self.flushed_lsn())
+            .field("checkpoint", &self.checkpoint_lsn())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What `Log::assemble` needs beyond the options.
+pub(super) struct Start {
+    pub(super) file: LogFile,
+    pub(super) end: Lsn,
+    /// The bytes of the last block before `end`.
+    pub(super) head: Vec<u8>,
+    pub(super) checkpoints: Checkpoints,
+}
+
+impl Log {
+    pub(super) fn assemble(
+        options: LogOptions,
+        crash_points: Arc<CrashPoints>,
+        start: Start,
+    ) -> Result<Log> {
+        const MIB: usize = 1 << 20;
+        let geometry = start.file.geometry();
+        let capacity = LogCapacity::new(geometry.file_size(), options.page_size)
+            .ok_or_else(|| Error::invalid("innodb_log_file_size is too small to work with"))?;
+        let ring_size = options.buffer_size.max(2 * MIB).div_ceil(MIB) * MIB;
+        let position = start.end.0 - geometry.first_lsn().0;
+        let ring = Arc::new(Ring::new(ring_size, position, &start.head));
+        let writer = Writer::new(ring.reader(), position);
+        let checkpoint_lsn = start.checkpoints.last.lsn.0;
+        Ok(Log {
+            file: start.file,
+            options,
+            capacity,
+            crash_points,
+            ring,
+            gate: Gate::new(Rank::LogGate),
+            registered: Watermark::new(start.end.0, 1 << 20),
+            writer: Mutex::new(Rank::Leaf, writer),
+            write: GroupLock::new(Rank::LogWrite, start.end.0),
+            flush: GroupLock::new(Rank::LogFlush, start.end.0),
+            checkpoint_lsn: AtomicU64::new(checkpoint_lsn),
+            checkpoints: Mutex::new(Rank::Checkpoint, start.checkpoints),
+            room: Room::new(),
+            hook: Once::new(),
+            frozen: AtomicBool::new(false),
+            why_frozen: Mutex::new(Rank::Leaf, "".into()),
+        })
+    }
+
+    /// Sets the hook; once, before the first `admit`.
+    pub fn set_hook(&self, hook: Arc<dyn CheckpointNeeded>) {
+        assert!(
+            self.hook.set(hook).is_ok(),
+            "the checkpoint hook is set once"
+        );
+    }
+
+    /// The next LSN.
+    #[inline]
+    pub fn lsn(&self) -> Lsn {
+        self.to_lsn(self.ring.position())
+    }
+
+    /// Everything below is in the file, perhaps not durably.
+    #[inline]
+    pub fn written_lsn(&self) -> Lsn {
+        Lsn(self.write.reached())
+    }
+
+    /// Everything below survives a power cut.
+    #[inline]
+    pub fn flushed_lsn(&self) -> Lsn {
+        Lsn(self.flush.reached())
+    }
+
+    /// The last checkpoint.
+    #[inline]
+    pub fn checkpoint_lsn(&self) -> Lsn {
+        Lsn(self.checkpoint_lsn.load(Ordering::Acquire))
+    }
+
+    /// Bytes of log that recovery would read now.
+    pub fn age(&self) -> u64 {
+        self.lsn().0.saturating_sub(self.checkpoint_lsn().0)
+    }
+
+    /// The limits of the age.
+    pub fn capacity(&self) -> LogCapacity {
+        self.capacity
+    }
+
+    /// The options it was opened with.
+    pub fn options(&self) -> &LogOptions {
+        &self.options
+    }
+
+    /// Bytes of the log file.
+    pub fn file_size(&self) -> u64 {
+        self.file.geometry().file_size()
+    }
+
+    /// The crash points that the log passes.
+    pub fn crash_points(&self) -> &Arc<CrashPoints> {
+        &self.crash_points
+    }
+
+    /// Enters the gate with others, to append.
+    #[inline]
+    #[track_caller]
+    pub fn enter(&self) -> GateGuard<'_> {
+        self.gate.enter()
+    }
+
+    /// Enters the gate alone: for a FILE_MODIFY that must stand directly before its
+    /// mini-transaction.
+    #[track_caller]
+    pub fn enter_exclusive(&self) -> GateGuard<'_> {
+        self.gate.enter_exclusive()
+    }
+
+    /// Stops the log for good: no write starts any more, every wait ends with `Error::Stopped`.
+    /// Any thread, under any latch, also while unwinding. The first reason stays.
+    pub fn freeze(&self, why: &str) {
+        {
+            let mut text = self.why_frozen.lock();
+            if text.is_empty() {
+                *text = why.into();
+            }
+        }
+        if !self.frozen.swap(true, Ordering::SeqCst) {
+            log::error!("the redo log is stopped: {why}");
+        }
+        self.write.fail();
+        self.flush.fail();
+        self.room.wake();
+    }
+
+    /// True after `freeze`.
+    #[inline]
+    pub fn is_frozen(&self) -> bool {
+        self.frozen.load(Ordering::Acquire)
+    }
+
+    /// `Error::Stopped` with the reason, after `freeze`.
+    #[inline]
+    pub fn check_frozen(&self) -> Result<()> {
+        if self.is_frozen() {
+            Err(self.stopped())
+        } else {
+            Ok(())
+        }
+    }
+
+    #[cold]
+    pub(super) fn stopped(&self) -> Error {
+        Error::Stopped(self.why_frozen.lock().clone())
+    }
+
+    pub(super) fn to_lsn(&self, position: u64) -> Lsn {
+        Lsn(self.file.geometry().first_lsn().0 + position)
+    }
+
+    pub(super) fn to_position(&self, lsn: Lsn) -> u64 {
+        lsn.0 - self.file.geometry().first_lsn().0
+    }
+}

@@ -33,7 +33,7 @@ enum col_type {
     CT_VARCHAR, CT_VARBINARY,                                 /* length_bytes + data */
     CT_TEXT, CT_BLOB, CT_JSON,                                /* length_bytes + 8-byte pointer */
     CT_ENUM, CT_SET,                                          /* ordinal / bit mask, little-endian */
-    CT_BIT,                                                   /* big-endian; odd bits in null bytes */
+    CT_BIT,                                                   /* big-endian, whole bytes */
     CT_UUID, CT_INET4, CT_INET6,                              /* fixed binary 16, 4, 16 */
     CT_GEOMETRY,                                              /* read only, as a BLOB */
     CT_TYPE_COUNT
@@ -54,7 +54,7 @@ enum {
 /* A column and its place in the row image.
  *
  * The row image (def->row_length bytes): null_bytes bytes first; bit 0 of byte 0 is a filler that is
- * always 1; every nullable column owns one bit (1 = NULL), odd bits of BIT(n) columns live there too.
+ * always 1; every nullable column owns one bit (1 = NULL).
  * Then each column at `offset` with `pack_length` bytes. */
 struct column {
     char *name;
@@ -69,9 +69,6 @@ struct column {
     uint32_t char_length; /* CHAR/VARCHAR/TEXT: characters */
     uint32_t offset;      /* first byte in the row image */
     uint32_t pack_length; /* bytes at offset */
-    uint8_t bit_count;    /* BIT: odd bits kept in the null bytes (0..7) … */
-    uint8_t bit_shift;    /* … from this bit of row[bit_byte] on */
-    uint32_t bit_byte;
     uint32_t value_count; /* ENUM, SET */
     char **values;        /* ENUM, SET: members in the column's character set, NUL-terminated */
     uint32_t *value_lens;

@@ -392,13 +392,6 @@ uint32_t session_engine_user(host *h, const engine *e, const session *but);
 /* For UNINSTALL, with host->lock held and no users: closes every session's handles and part in `e`. */
 void session_forget_engine(host *h, engine *e);
 
-/* lexer.c: the end of the next statement in text[0..len): offset just past its last byte before the
- * delimiter; *next = where the following one starts. False: no delimiter yet (more input needed).
- * Quotes and comments are respected. */
-bool sql_split(const char *text, size_t len, const char *delimiter, size_t *end, size_t *next);
-/* True when text holds only blanks and comments. */
-bool sql_is_blank(const char *text, size_t len);
-
 /* errors.c: the diagnostics area of a session. The text of a known number comes from the table and
  * takes the arguments of MySQL's format. Returns code. */
 unsigned sql_error(session *s, unsigned code, ...);

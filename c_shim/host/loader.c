@@ -96,13 +96,12 @@ static bool copy_bytes(int from, int to)
  * Opens a copy of the file under a name that was never used, for the name of the file still belongs
  * to a build in memory. The copy is unlinked at once; the mapping keeps it.
  */
-static void *open_copy(loader *l, const char *path, const char *name)
+static void *open_copy(loader *l, const char *path, const char *name, char copy[PATH_MAX])
 {
-    char copy[PATH_MAX];
     int from = open(path, O_RDONLY | O_CLOEXEC), to = -1;
     void *handle = NULL;
 
-    snprintf(copy, sizeof copy, "%s/.%s.%ld.%u", l->scratch_dir, name, (long)getpid(),
+    snprintf(copy, PATH_MAX, "%s/.%s.%ld.%u", l->scratch_dir, name, (long)getpid(),
              ++l->copies);
     if (from >= 0)
         to = open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
@@ -151,11 +150,37 @@ static unsigned examine(library *lib, const char *path, host_error *error)
     return 0;
 }
 
-static void close_handle(const library *lib, const char *path)
+/* Closes the library and looks whether it is gone. */
+static void close_and_free(library *lib)
 {
-    dlclose(lib->handle);
-    if (is_resident(path))
-        host_log(HOST_LOG_WARNING, "'%s' was closed but stays in memory", path);
+    if (lib->handle != NULL) {
+        dlclose(lib->handle);
+        if (is_resident(lib->path))
+            host_log(HOST_LOG_WARNING, "'%s' was closed but stays in memory", lib->path);
+    }
+    free(lib->path);
+    free(lib);
+}
+
+/* Opens the file, under a name of its own if the usual one still belongs to an old build. */
+static void open_library(loader *l, library *lib, const char *path, host_error *error)
+{
+    char copy[PATH_MAX];
+    bool copied;
+
+    errno = 0;
+    copied = is_resident(path);
+    lib->handle = copied ? open_copy(l, path, lib->name, copy) : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    lib->path = strdup(copied ? copy : path);
+    if (lib->path == NULL)
+        abort();
+    if (lib->handle == NULL) {
+        const char *why = dlerror();
+        int code = access(path, R_OK) == 0 ? 0 : errno;
+
+        host_error_set(error, 1126, "Can't open shared library '%s' (errno: %d, %s)", path, code,
+                       why != NULL ? why : strerror(code));
+    }
 }
 
 library *library_hold(loader *l, const char *soname, host_error *error)
@@ -177,30 +202,19 @@ library *library_hold(loader *l, const char *soname, host_error *error)
         abort();
     strcpy(lib->name, name);
     snprintf(path, sizeof path, "%s/%s", l->plugin_dir, name);
-    errno = 0;
-    lib->handle = is_resident(path) ? open_copy(l, path, name)
-                                    : dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (lib->handle == NULL) {
-        const char *why = dlerror();
-        int code = access(path, R_OK) == 0 ? 0 : errno;
-
-        host_error_set(error, 1126, "Can't open shared library '%s' (errno: %d, %s)", path, code,
-                       why != NULL ? why : strerror(code));
-    } else if (examine(lib, path, error) != 0) {
-        close_handle(lib, path);
-    } else {
-        lib->holds = 1;
-        lib->next = l->libraries;
-        l->libraries = lib;
-        return lib;
+    open_library(l, lib, path, error);
+    if (lib->handle == NULL || examine(lib, path, error) != 0) {
+        close_and_free(lib);
+        return NULL;
     }
-    free(lib);
-    return NULL;
+    lib->holds = 1;
+    lib->next = l->libraries;
+    l->libraries = lib;
+    return lib;
 }
 
 void library_release(loader *l, library *lib)
 {
-    char path[PATH_MAX];
     library **link = &l->libraries;
 
     if (--lib->holds > 0)
@@ -208,7 +222,5 @@ void library_release(loader *l, library *lib)
     while (*link != lib)
         link = &(*link)->next;
     *link = lib->next;
-    snprintf(path, sizeof path, "%s/%s", l->plugin_dir, lib->name);
-    close_handle(lib, path);
-    free(lib);
+    close_and_free(lib);
 }

@@ -28,6 +28,7 @@ unsigned host_error_set(host_error *error, unsigned code, const char *format, ..
 typedef struct library {
     struct library *next;
     char name[LIBRARY_NAME_MAX + 1]; /* with ".so", as SHOW PLUGINS prints it */
+    char *path;                      /* the file that was opened: maybe a copy that is gone */
     void *handle;
     const xt_api *api;
     const xt_plugin *plugins;

@@ -318,9 +318,11 @@ static const struct definition *find(const char *name, const struct definition *
 }
 
 /* Keeps an option for the engine. Underscores, as variables are spelt in SQL. */
-static void keep_variable(host_options *o, const char *name, const char *value, bool loose)
+static void keep_variable(host_options *o, const char *name, const char *value, bool loose,
+                          const char *spelt, const char *spelt_value)
 {
     engine_option *v;
+    size_t size = strlen(spelt) + (spelt_value != NULL ? strlen(spelt_value) : 0) + 2;
 
     o->variables = realloc(o->variables, (o->variable_count + 1) * sizeof *o->variables);
     if (o->variables == NULL)
@@ -332,6 +334,11 @@ static void keep_variable(host_options *o, const char *name, const char *value, 
             *p = '_';
     v->value = value == NULL ? NULL : copy(value);
     v->loose = loose;
+    v->given = malloc(size);
+    if (v->given == NULL)
+        abort();
+    snprintf(v->given, size, "%s%s%s", spelt, spelt_value != NULL ? "=" : "",
+             spelt_value != NULL ? spelt_value : "");
 }
 
 /* Strips "skip-" and the like where the rest is what the option is called. */
@@ -362,6 +369,7 @@ static int take_option(void *ctx, const char *name, const char *value)
     host_options *o = ctx;
     const struct definition *d, *ambiguous;
     bool loose = has_prefix(name, "loose-");
+    const char *spelt = name, *spelt_value = value;
 
     if (loose)
         name += 6;
@@ -369,7 +377,7 @@ static int take_option(void *ctx, const char *name, const char *value)
     d = find(name, &ambiguous);
     /* a name of the engine may be the start of one of ours: "innodb" is, "innodb-x" is not */
     if (d == NULL || *name == '\0') {
-        keep_variable(o, name, value, loose);
+        keep_variable(o, name, value, loose, spelt, spelt_value);
         return 0;
     }
     if (ambiguous != NULL) {
@@ -519,6 +527,7 @@ void options_free(host_options *o)
     for (size_t i = 0; i < o->variable_count; i++) {
         free(o->variables[i].name);
         free(o->variables[i].value);
+        free(o->variables[i].given);
     }
     free(o->variables);
     list_clear(&o->plugin_lists);

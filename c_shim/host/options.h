@@ -27,6 +27,7 @@ enum {
 /* An option that is not the host's own: a variable of an engine, or a mistake. */
 typedef struct engine_option {
     char *name;  /* underscores, without prefix */
+    char *given; /* as it was spelt, prefix and value included */
     char *value; /* NULL when the option was given without one */
     bool loose;  /* unknown is a warning only */
 } engine_option;

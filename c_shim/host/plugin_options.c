@@ -117,21 +117,30 @@ static int ask_builtin(host *h, const engine_option *option)
 
 static int unknown(const engine_option *option)
 {
-    const char *equals = option->value != NULL ? "=" : "";
-    const char *value = option->value != NULL ? option->value : "";
+    const char *what = option->value != NULL ? "variable" : "option";
+    const char *dashes = option->value != NULL ? "" : "--";
 
     if (option_is_removed(option->name)) {
         host_log(HOST_LOG_WARNING, "'%s' was removed. It does nothing now and exists only for "
-                 "compatibility with old my.cnf files.", option->name);
+                 "compatibility with old my.cnf files.", option->given);
         return 0;
     }
     if (option->loose) {
-        host_log(HOST_LOG_WARNING, "xtradb-host: unknown variable 'loose-%s%s%s'", option->name,
-                 equals, value);
+        host_log(HOST_LOG_WARNING, "xtradb-host: unknown %s '%s%s'", what, dashes, option->given);
         return 0;
     }
-    host_log(HOST_LOG_ERROR, "xtradb-host: unknown variable '%s%s%s'", option->name, equals, value);
+    host_log(HOST_LOG_ERROR, "xtradb-host: unknown %s '%s%s'", what, dashes, option->given);
     return EXIT_OPTION_UNKNOWN;
+}
+
+void plugin_options_apply_builtin(host *h, engine *e)
+{
+    const host_options *options = registry_of(h)->options;
+
+    for (size_t i = 0; i < options->variable_count; i++)
+        if (options->variables[i].value != NULL)
+            e->ops->set_variable(e, NULL, true, options->variables[i].name,
+                                 options->variables[i].value);
 }
 
 int plugin_options_check(host *h)

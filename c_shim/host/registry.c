@@ -152,6 +152,8 @@ static unsigned start_engine(host *h, plugin *p, host_error *error)
         return init_failed(p, "Too many storage engines!", error);
     if (p->lib == NULL) {
         e = heap_engine_new(h);
+        if (e != NULL)
+            plugin_options_apply_builtin(h, e);
     } else {
         plugin_options_apply(h, p->lib->api);
         e = xt_engine_new(h, p->lib->api, p->index, why, sizeof why);

@@ -89,5 +89,7 @@ void installed_free(installed_list *list);
 int plugin_options_check(host *h);
 /* Sets host->settings to what the engine of this library knows. */
 void plugin_options_apply(host *h, const xt_api *api);
+/* Sets what the builtin engine knows. */
+void plugin_options_apply_builtin(host *h, engine *e);
 
 #endif

@@ -54,11 +54,7 @@ static void print_value(FILE *out, const char *bytes, size_t length)
 
 static void take_columns(sink *k, const struct sink_column *columns, size_t count)
 {
-    line_sink *l = (line_sink *)k;
-
-    for (size_t c = 0; c < count; c++)
-        fprintf(l->out, "%s%s", c > 0 ? " | " : "", columns[c].name);
-    putc('\n', l->out);
+    (void)k, (void)columns, (void)count; /* rows alone: scripts are about what is there */
 }
 
 static void take_row(sink *k, const struct sink_value *values, size_t count)

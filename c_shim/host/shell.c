@@ -44,6 +44,7 @@ static const struct command commands[] = {
     { "quit", 'q', "Quit." },
     { "source", '.', "Execute an SQL script file. Takes a file name as an argument." },
     { "status", 's', "Show session and database." },
+    { "system", '!', "Execute a system shell command." },
     { "use", 'u', "Use another database. Takes database name as argument." },
     { "warnings", 'W', "Show warnings after every statement." },
 };
@@ -258,6 +259,9 @@ static bool run_command(shell *sh, char letter, const char *rest, unsigned line)
         return source(sh, rest);
     case 'u':
         return use(sh, rest, line);
+    case '!':
+        fflush(stdout);
+        return system(rest) == 0 || complain(sh, "The system command failed");
     case 'h':
     case '?':
         help();
@@ -279,7 +283,7 @@ static bool run_command(shell *sh, char letter, const char *rest, unsigned line)
 /* Commands whose argument is the rest of the line. */
 static bool takes_line(char letter)
 {
-    return letter == 'd' || letter == '.' || letter == 'u';
+    return letter == 'd' || letter == '.' || letter == 'u' || letter == '!';
 }
 
 static bool is_blank(const char *text)

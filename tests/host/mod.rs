@@ -1,0 +1,154 @@
+//! The bundled host from outside: options, plugin-load strings, INSTALL and UNINSTALL, output, the prompt,
+//! scripts with several sessions. Most of it runs on the builtin heap engine and dummy libraries.
+
+use crate::support::cc::artifact;
+use crate::support::host;
+use crate::support::run;
+use crate::support::scratch::Scratch;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Replays a file of tests/host/golden. `XTRADB_RECORD=1` writes what is printed today instead.
+fn replay(name: &str) {
+    let scratch = Scratch::new("host");
+    let mut command = Command::new("python3");
+    command
+        .arg(root().join("tests/tools/transcript.py"))
+        .arg("--host")
+        .arg(artifact("xtradb-host"))
+        .arg("--scratch")
+        .arg(scratch.path().join("t"));
+    if std::env::var_os("XTRADB_RECORD").is_some() {
+        command.arg("--record");
+    }
+    let output = run(command.arg(root().join("tests/host/golden").join(name)));
+    assert!(
+        output.status.success(),
+        "{name} is different today:\n{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn options_are_spelt_as_mysqld_spells_them_and_mistakes_are_named() {
+    replay("options.txt");
+}
+
+#[test]
+fn a_plugin_load_string_follows_the_grammar_and_its_first_failure_ends_it() {
+    replay("plugin_load.txt");
+}
+
+#[test]
+fn install_and_uninstall_swap_a_library_for_the_build_that_lies_there_now() {
+    replay("install.txt");
+}
+
+#[test]
+fn results_are_printed_as_the_mariadb_client_prints_them() {
+    replay("output.txt");
+}
+
+#[test]
+fn the_builtin_heap_engine_keeps_its_promises() {
+    replay("heap.txt");
+}
+
+#[test]
+fn a_person_at_the_prompt_sees_continuations_history_and_errors() {
+    let scratch = Scratch::new("prompt");
+    let output = run(Command::new("python3")
+        .arg(root().join("tests/tools/prompt.py"))
+        .arg("--host")
+        .arg(artifact("xtradb-host"))
+        .arg("--scratch")
+        .arg(scratch.path()));
+    assert!(
+        output.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// The scripts of a folder, by name, without those that its `not_yet.txt` lists.
+fn scripts(folder: &Path) -> Vec<PathBuf> {
+    let not_yet = std::fs::read_to_string(folder.join("not_yet.txt")).unwrap_or_default();
+    let mut scripts: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.expect("the folder can be read").path())
+        .filter(|path| {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            path.extension().is_some_and(|e| e == "txt")
+                && stem != "not_yet"
+                && !not_yet
+                    .lines()
+                    .any(|line| line.split(':').next() == Some(&*stem))
+        })
+        .collect();
+    scripts.sort();
+    assert!(!scripts.is_empty(), "{} has no scripts", folder.display());
+    scripts
+}
+
+/// Runs every script of a folder, each in a database of its own; a script that passes prints itself.
+fn run_scripts(folder: &Path, mut host: impl FnMut() -> Command) {
+    let scripts = scripts(folder);
+    let stem = |path: &PathBuf| path.file_stem().expect("a name").to_string_lossy().into_owned();
+    let create: String =
+        scripts.iter().map(|s| format!("CREATE DATABASE `{}`;", stem(s))).collect();
+    let output = run(host().arg("-e").arg(create));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut different = String::new();
+    for script in &scripts {
+        let output =
+            run(host().arg("-D").arg(stem(script)).arg(format!("--sessions={}", script.display())));
+        let today = String::from_utf8_lossy(&output.stdout).into_owned();
+        if std::env::var_os("XTRADB_RECORD").is_some() {
+            std::fs::write(script, &today).expect("the script can be written");
+        } else if today != std::fs::read_to_string(script).expect("the script can be read")
+            || !output.status.success()
+        {
+            different += &format!(
+                "==== {}: {}\n{today}{}",
+                script.display(),
+                output.status,
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+    }
+    assert!(different.is_empty(), "these scripts are different today:\n{different}");
+}
+
+#[test]
+fn sessions_of_a_script_block_and_resume_where_the_builtin_engine_makes_them() {
+    let scratch = Scratch::new("heap-scripts");
+    run_scripts(&root().join("tests/host/scripts"), || {
+        let mut command = Command::new(artifact("xtradb-host"));
+        command
+            .arg("--no-defaults")
+            .arg(format!("--datadir={}", scratch.path().display()));
+        command
+    });
+}
+
+#[test]
+fn read_committed_shows_the_anomalies_that_stock_innodb_shows_and_no_others() {
+    let scratch = Scratch::new("rc-scripts");
+    run_scripts(&root().join("tests/scripts/read_committed"), || {
+        host::command(scratch.path())
+    });
+}
+
+#[test]
+fn repeatable_read_shows_the_anomalies_that_stock_innodb_shows_and_no_others() {
+    let scratch = Scratch::new("rr-scripts");
+    run_scripts(&root().join("tests/scripts/repeatable_read"), || {
+        host::command(scratch.path())
+    });
+}

@@ -92,7 +92,7 @@ pub mod cfg;
 pub(crate) mod tests;
 
 #[cfg(test)]
-mod tests_pages;
+mod pages_tests;
 
 #[cfg(test)]
-mod tests_undo;
+mod undo_tests;

@@ -18,12 +18,26 @@
 
 #![forbid(unsafe_code)]
 
+pub mod apply;
+pub mod delete;
+pub mod image;
+pub mod insert;
+pub mod instant;
 pub mod layout;
+pub mod list;
 pub mod offsets;
 pub mod record;
 pub mod search;
+pub mod space;
+pub mod split_point;
+pub mod update;
+pub mod validate;
+pub mod write;
 
+pub use image::RecordImage;
+pub use insert::Scratch;
 pub use layout::RecOffset;
 pub use offsets::Offsets;
 pub use record::RecordView;
 pub use search::{Found, SearchMode, search};
+pub use write::PageWrite;

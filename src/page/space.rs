@@ -1,0 +1,43 @@
+//! How much fits on a page.
+
+use crate::format::index_page as at;
+
+use super::layout;
+
+/// Bytes of all records in the list, headers included.
+pub fn data_size(page: &[u8]) -> usize {
+    let heap = layout::frame(page).heap as usize;
+    (layout::heap_top(page).saturating_sub(heap)).saturating_sub(layout::garbage(page))
+}
+
+/// Largest size of `n` records together that can be taken from the top of the heap now, the slots
+/// that the directory may come to need set aside.
+pub fn max_insert_size(page: &[u8], n: usize) -> usize {
+    let heap = layout::frame(page).heap as usize;
+    free(page, layout::heap_top(page).saturating_sub(heap), n)
+}
+
+/// Largest size of `n` records together that fit after `reorganise`.
+pub fn max_insert_size_after_reorganise(page: &[u8], n: usize) -> usize {
+    free(page, data_size(page), n)
+}
+
+fn free(page: &[u8], used: usize, n: usize) -> usize {
+    let room = at::empty_free_space(page.len(), layout::is_compact(page));
+    let reserve = at::directory_reserve(n + layout::n_recs(page));
+    room.saturating_sub(used + reserve)
+}
+
+/// Room that sequential inserts leave on clustered leaves for later updates.
+pub fn update_reserve(page_len: usize) -> usize {
+    page_len / 16
+}
+
+/// Class of the page in the change-buffer bitmap (format-tablespace.md 4.6): 0 to 3.
+pub fn change_buffer_class(page: &[u8]) -> u8 {
+    match max_insert_size_after_reorganise(page, 1) / (page.len() / 32) {
+        3 => 2,
+        n if n > 3 => 3,
+        n => n as u8,
+    }
+}

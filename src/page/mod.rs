@@ -41,3 +41,6 @@ pub use offsets::Offsets;
 pub use record::RecordView;
 pub use search::{Found, SearchMode, search};
 pub use write::PageWrite;
+
+#[cfg(test)]
+mod tests;

@@ -171,16 +171,21 @@ impl<'a> RecordView<'a> {
         self.rec.at() + self.offsets.data_size() - header::CHILD_BYTES
     }
 
-    /// DB_TRX_ID of a clustered leaf record.
+    /// DB_TRX_ID of a clustered leaf record; `None` elsewhere, or if its length is not 6.
     pub fn trx_id(&self) -> Option<TrxId> {
-        let range = self.range(self.index.trx_id_field? as usize);
-        be::try_u48_at(self.page, range.start).map(TrxId)
+        let range = self.system_field(self.index.trx_id_field)?;
+        (range.len() == 6).then(|| TrxId(be::u48_at(self.page, range.start)))
     }
 
-    /// DB_ROLL_PTR of a clustered leaf record.
+    /// DB_ROLL_PTR of a clustered leaf record; `None` elsewhere, or if its length is not 7.
     pub fn roll_ptr(&self) -> Option<RollPtr> {
-        let range = self.range(self.index.roll_ptr_field()? as usize);
-        be::try_u56_at(self.page, range.start).map(RollPtr)
+        let range = self.system_field(self.index.roll_ptr_field())?;
+        (range.len() == 7).then(|| RollPtr(be::u56_at(self.page, range.start)))
+    }
+
+    fn system_field(&self, i: Option<u16>) -> Option<Range<usize>> {
+        let i = i? as usize;
+        (i < self.len()).then(|| self.range(i))
     }
 
     /// The BLOB reference of an instant-ALTER metadata record.

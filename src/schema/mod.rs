@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod build;
+pub mod cfg;
 pub mod column;
 pub mod compare;
 pub mod index;

@@ -503,15 +503,20 @@ fn check_words(source: &Source) -> Vec<Complaint> {
         }
     }
     if outside(&["sync", "os"]) {
-        forbid(
-            "thread_local!",
-            "thread-locals pin the library; only `sync` and `os` may, without destructors",
-        );
-        for name in ["spawn", "scope", "park", "current", "sleep", "Builder"] {
+        for name in ["spawn", "scope", "park", "current", "Builder"] {
             forbid(
                 &format!("thread::{name}("),
                 "threads come from `os` and `sync`",
             );
+        }
+    }
+    for (at, _) in source.shipped.match_indices("thread_local!") {
+        let body = &source.shipped[at..item_end(&source.shipped, at)];
+        if !body.contains("= const {") {
+            complaints.push(source.complaint(
+                at,
+                "a thread-local must be const-initialised and without destructor: others pin the library",
+            ));
         }
     }
     for (at, line) in source.text.lines().enumerate() {
@@ -731,6 +736,11 @@ fn forbidden_words_are_found() {
         "src/page/a.rs",
         "fn f() { std::thread::spawn(g); }\n",
         "threads come from",
+    );
+    assert_one_complaint(
+        "src/page/a.rs",
+        "thread_local! { static A: RefCell<Vec<u8>> = RefCell::default(); }\n",
+        "const-initialised",
     );
     assert_one_complaint("src/page/a.rs", "// TODO later\n", "no TODO");
 }

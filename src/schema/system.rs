@@ -126,6 +126,7 @@ fn table(name: &str, id: u64, columns: &[ColumnSpec], indexes: &[IndexSpec]) -> 
 }
 
 /// The hard-wired tables with their roots.
+// long: a table of four definitions, read best in one piece
 pub fn boot_tables(roots: &BootRoots) -> Result<BootTables> {
     let id_ind = IndexSpec {
         name: "ID_IND",

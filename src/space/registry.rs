@@ -29,12 +29,15 @@ pub struct Places {
     pub read_only: bool,
 }
 
+/// One shard of the look-up by id.
+type Shard = Padded<RwLock<HashMap<SpaceId, Arc<Space>>>>;
+
 /// The tablespaces.
 #[derive(Debug)]
 pub struct Registry {
     pub(super) vfs: Arc<dyn Vfs>,
     places: Places,
-    shards: [Padded<RwLock<HashMap<SpaceId, Arc<Space>>>>; SHARDS],
+    shards: [Shard; SHARDS],
     /// Tablespaces named by FILE_MODIFY since the last checkpoint. Changed under the exclusive gate.
     modified: Mutex<Vec<Arc<Space>>>,
 }

@@ -250,7 +250,7 @@ mod tests {
                         while !ring.has_room(&range) {
                             std::thread::yield_now();
                         }
-                        let bytes: Vec<u8> = (start..end).map(|p| (p * 7 >> 3) as u8).collect();
+                        let bytes: Vec<u8> = (start..end).map(|p| ((p * 7) >> 3) as u8).collect();
                         ring.fill(range, &bytes, &|| false);
                         if end > END {
                             return;
@@ -263,7 +263,7 @@ mod tests {
                 let to = ring.filled();
                 let (first, second) = reader.pieces(at, to);
                 for (byte, p) in first.iter().chain(second).zip(at..) {
-                    assert_eq!(*byte, (p * 7 >> 3) as u8, "position {p}");
+                    assert_eq!(*byte, ((p * 7) >> 3) as u8, "position {p}");
                 }
                 reader.consume(to);
                 at = to;

@@ -27,8 +27,14 @@ pub mod file;
 /// The operating system's files.
 pub mod real;
 
+/// Files in memory, with seeded faults and power cuts.
+pub mod sim;
+
 /// Engine threads.
 pub mod thread;
+
+#[cfg(test)]
+mod tests;
 
 pub use aligned::AlignedBuf;
 pub use crash_point::CrashPoints;

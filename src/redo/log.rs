@@ -104,7 +104,7 @@ impl Log {
             ring,
             gate: Gate::new(Rank::LogGate),
             registered: Watermark::new(start.end.0, 1 << 20),
-            writer: Mutex::new(Rank::Leaf, writer),
+            writer: Mutex::new(Rank::FileState, writer),
             write: GroupLock::new(Rank::LogWrite, start.end.0),
             flush: GroupLock::new(Rank::LogFlush, start.end.0),
             checkpoint_lsn: AtomicU64::new(checkpoint_lsn),

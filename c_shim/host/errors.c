@@ -235,6 +235,11 @@ void sql_note(session *s, unsigned code, ...)
     add_condition(s, LEVEL_NOTE, code, text);
 }
 
+void sql_condition_text(session *s, enum level level, unsigned code, const char *text)
+{
+    add_condition(s, level, code, text);
+}
+
 void sql_engine_message(session *s, const char *text)
 {
     snprintf(s->diag.engine_text, sizeof s->diag.engine_text, "%s", text);

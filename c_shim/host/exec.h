@@ -90,6 +90,7 @@ bool session_in_transaction(const session *s);
 /* errors.c */
 unsigned sql_verror(session *s, unsigned code, va_list args);
 const char *sql_state(unsigned code);
+void sql_condition_text(session *s, enum level level, unsigned code, const char *text);
 void diag_reset(session *s);
 void diag_free(session *s);
 /* The error for an SE_ number from an operation on a table; whole-transaction rollbacks are done. */

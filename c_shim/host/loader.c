@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "xt_engine.h"
 
 #define API_SYMBOL "xtradb_api"
 
@@ -53,9 +54,7 @@ library *library_find(loader *l, const char *soname)
 
 const xt_plugin *library_plugin_at(const library *lib, uint32_t index)
 {
-    const char *first = (const char *)lib->plugins;
-
-    return (const xt_plugin *)(const void *)(first + (size_t)index * lib->plugins->struct_size);
+    return xt_plugin_at(lib->plugins, index);
 }
 
 int library_plugin(const library *lib, const char *name)

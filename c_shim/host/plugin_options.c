@@ -5,13 +5,7 @@
 
 #include "log.h"
 #include "registry.h"
-
-static const xt_setting *setting_at(const xt_setting *first, uint32_t index)
-{
-    const char *bytes = (const char *)first;
-
-    return (const xt_setting *)(const void *)(bytes + (size_t)index * first->struct_size);
-}
+#include "xt_engine.h"
 
 static bool begins_with(const char *text, const char *prefix)
 {
@@ -29,7 +23,7 @@ static const xt_setting *find_setting(const xt_api *api, const char *name,
     if (api->settings(&all, &count) != XT_OK)
         return NULL;
     for (uint32_t i = 0; i < count; i++) {
-        const xt_setting *setting = setting_at(all, i);
+        const xt_setting *setting = xt_setting_at(all, i);
 
         if (!begins_with(setting->name, name))
             continue;

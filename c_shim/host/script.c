@@ -347,6 +347,12 @@ static bool step_statement(script *sc, const char *line, size_t name_length)
     return !sc->failed;
 }
 
+static bool step_system(script *sc, const char *command)
+{
+    fflush(sc->out);
+    return system(command) == 0 || misuse(sc, "the system command failed");
+}
+
 static bool step_directive(script *sc, const char *line)
 {
     static const char *const words[] = { "wait", "kill", "close" };
@@ -355,10 +361,12 @@ static bool step_directive(script *sc, const char *line)
     actor *a = actor_find(sc, name, strcspn(name, " \t"));
     int word = 0;
 
+    if (strncmp(line, "system ", 7) == 0)
+        return step_system(sc, line + 7);
     while (word < 3 && (strlen(words[word]) != length || strncmp(line, words[word], length) != 0))
         word++;
     if (word == 3)
-        return misuse(sc, "neither \"session: statement\" nor wait, kill or close");
+        return misuse(sc, "neither \"session: statement\" nor wait, kill, close or system");
     if (a == NULL)
         return misuse(sc, "no such session");
     if (word == 1)

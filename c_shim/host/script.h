@@ -13,6 +13,7 @@
  *   wait t2        until its statement has ended, whatever it waits for
  *   kill t2        interrupts its statement
  *   close t2       ends the session, with rollback
+ *   system CMD     runs a shell command, which must succeed
  *
  * Indented lines are what is expected; they are not read. The run prints the whole script with what
  * really happened in their place: a script that passes prints itself. Each session is a thread that

@@ -388,8 +388,8 @@ fn compact_length_bytes(field: &Field, value: FieldRef<'_>) -> Result<usize> {
         0..=127 => Ok(1),
         128..=255 if !field.big => Ok(1),
         len if !field.big => Err(wrong_length(field, len)),
-        0..=0x3FFF => Ok(2),
-        len => Err(too_long(len)),
+        len if len > 0x3FFF => Err(too_long(len)),
+        _ => Ok(2),
     }
 }
 

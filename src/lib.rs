@@ -34,6 +34,9 @@ pub mod buffer;
 /// The mini-transaction: change pages and log together.
 pub mod mtr;
 
+/// Page allocation: extents, segments, the space header.
+pub mod extent;
+
 /// Tables, indexes, columns, values and their order, in memory only.
 pub mod schema;
 

@@ -311,7 +311,7 @@ impl Pool {
             .map(|entry| entry.lsn)
             .max();
         if let Some(lsn) = newest {
-            self.log.flush_up_to(lsn)?;
+            self.log.write_up_to(lsn, true)?;
         }
         self.check_running()?;
         self.write_doublewrite(batch)?;

@@ -26,7 +26,6 @@ mod flush_list;
 mod frame;
 mod guard;
 mod hook;
-pub mod interim_log;
 mod list;
 mod lru;
 mod pool;

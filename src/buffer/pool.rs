@@ -10,7 +10,7 @@ use super::hook::PageLoaded;
 use super::lru::{self, Lru};
 use super::region::Region;
 use super::table::{Found, Table};
-use crate::buffer::interim_log::Log;
+use crate::redo::Log;
 use crate::space::Registry;
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::sync::{Arc, Event, Once, Rank};

@@ -1,6 +1,9 @@
 //! The end of a mini-transaction: records into the log, pages into the flush list, latches off.
 
 use super::mtr::Mtr;
+use crate::redo::{Log, LogRange};
+use crate::space::Space;
+use crate::sync::Arc;
 use crate::words::limits::MTR_BYTES_MAX;
 use crate::words::{Lsn, Result, SpaceId};
 
@@ -40,24 +43,51 @@ impl Mtr<'_> {
         }
     }
 
+    /// The steps 1 to 6 of docs/ARCHITECTURE.md section 3.
     fn append(&mut self) -> Result<Lsn> {
         let ctx = self.ctx;
-        let scratch = &mut self.scratch;
-        let (memo, freed) = (&mut scratch.memo, &scratch.freed);
-        let range = ctx
-            .log
-            .append(&mut scratch.records, &scratch.spaces, |start, end| {
-                for slot in memo.iter_mut().filter(|slot| slot.modified) {
-                    match slot.guard.id().space {
-                        SpaceId::TEMPORARY => slot.guard.publish_unlogged(),
-                        _ => slot.guard.publish(start, end),
-                    }
-                }
-                for &id in freed {
-                    ctx.pool.note_freed(id);
-                }
-            })?;
-        Ok(range.1)
+        Log::finish(&mut self.scratch.records);
+        let mut gate = ctx.log.enter();
+        if self.unnamed_space().is_some() {
+            drop(gate);
+            gate = ctx.log.enter_exclusive();
+            while let Some(space) = self.unnamed_space() {
+                ctx.log.append_modify(&gate, &ctx.spaces, &space)?;
+            }
+        }
+        let range = ctx.log.append(&gate, &mut self.scratch.records)?;
+        self.publish(range);
+        // A panic above leaves the range unregistered; the drop of this mtr then freezes the log,
+        // so that nobody waits for it.
+        ctx.log.registered(range);
+        drop(gate);
+        Ok(range.end)
+    }
+
+    /// A changed tablespace that no FILE_MODIFY has named since the last checkpoint.
+    fn unnamed_space(&self) -> Option<Arc<Space>> {
+        let unnamed =
+            |space: &Arc<Space>| space.is_named_in_log() && space.modified_lsn() == Lsn(0);
+        let user = self
+            .scratch
+            .spaces
+            .iter()
+            .filter(|&&space| space != SpaceId::SYSTEM);
+        user.filter_map(|&space| self.ctx.spaces.get(space))
+            .find(unnamed)
+    }
+
+    /// Stamps the pages and enters them into the flush lists.
+    fn publish(&mut self, range: LogRange) {
+        for slot in self.scratch.memo.iter_mut().filter(|slot| slot.modified) {
+            match slot.guard.id().space {
+                SpaceId::TEMPORARY => slot.guard.publish_unlogged(),
+                _ => slot.guard.publish(range.start, range.end),
+            }
+        }
+        for &id in &self.scratch.freed {
+            self.ctx.pool.note_freed(id);
+        }
     }
 
     /// Changes of the temporary tablespace alone.

@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use super::memo::Memo;
 use crate::buffer::Pool;
-use crate::buffer::interim_log::Log;
 use crate::format::redo_encode::Encoder;
+use crate::redo::Log;
 use crate::space::Registry;
 use crate::sync::{Arc, Mutex, Rank};
 use crate::words::{PageId, Result, SpaceId};
@@ -101,7 +101,7 @@ impl PageCtx {
     #[cold]
     pub fn freeze(&self, why: &str) {
         self.pool.freeze(why);
-        self.log.stop(why);
+        self.log.freeze(why);
     }
 
     pub(super) fn scratch<'a>(&self) -> Scratch<'a> {

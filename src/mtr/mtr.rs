@@ -4,12 +4,12 @@ use std::cell::Cell;
 
 use super::ctx::{PageCtx, Scratch};
 use super::memo::{PageRef, Savepoint};
-use crate::buffer::interim_log::Admission;
 use crate::buffer::{FrameCredit, Mode, PageGuard, Pin};
+use crate::redo::Credit;
 use crate::sync::Rank;
 use crate::words::{Error, PageId, Result};
 
-pub use crate::buffer::interim_log::Class;
+pub use crate::redo::Class;
 
 /// What a mini-transaction may use at most; admitted before its first latch (M2).
 #[derive(Clone, Copy, Debug)]
@@ -32,12 +32,12 @@ impl Budget {
         }
     }
 
-    /// Rollback, purge, checkpoints: may use what statements cannot.
-    pub const fn reserve(log_bytes: usize) -> Budget {
+    /// Rollback and purge: may use what statements cannot.
+    pub const fn system(log_bytes: usize) -> Budget {
         Budget {
             log_bytes,
             frames: 0,
-            class: Class::Reserve,
+            class: Class::System,
         }
     }
 
@@ -63,7 +63,7 @@ pub struct Mtr<'a> {
     missing: Option<PageId>,
     /// Keeps the page that `read_missing` brought in until it is latched.
     anchor: Option<Pin<'a>>,
-    _admission: Option<Admission>,
+    _admission: Option<Credit<'a>>,
     frames: FrameCredit<'a>,
 }
 
@@ -84,8 +84,9 @@ impl<'a> Mtr<'a> {
     /// Errors: `Stopped`, `LogRoom`, `BufferPoolFull`.
     pub fn start(ctx: &'a PageCtx, budget: Budget) -> Result<Mtr<'a>> {
         ctx.check_running()?;
+        ctx.log.check_frozen()?;
         let frames = ctx.pool.admit_frames(budget.frames)?;
-        let admission = ctx.log.admit(budget.log_bytes, budget.class)?;
+        let admission = ctx.log.admit(budget.log_bytes as u64, budget.class)?;
         let mut mtr = Mtr::new(ctx, Kind::Logged, budget.log_bytes, frames);
         mtr._admission = Some(admission);
         Ok(mtr)

@@ -271,11 +271,11 @@ fn a_damaged_page_is_an_error_that_names_file_and_page() {
 fn changes_under_update_admit_readers() {
     let pages = TestPages::new(P, 64, 10);
     make(&pages, 3, 4);
+    let mut mtr = pages.mtr();
     let mut reader = Mtr::reader(&pages.ctx);
     let r = reader
         .get(pages.id(3), Mode::S, Rank::IndexPage)
         .expect("the page");
-    let mut mtr = pages.mtr();
     let h = mtr
         .get(pages.id(3), Mode::U, Rank::IndexPage)
         .expect("the page");

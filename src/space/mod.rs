@@ -41,4 +41,4 @@ pub use data_file_path::DataFilePath;
 pub use io::IoGuard;
 pub use open::{FirstPage, Repair};
 pub use registry::{Places, Registry};
-pub use tablespace::{Kind, Space, State};
+pub use tablespace::{Kind, Reserved, Space, State};

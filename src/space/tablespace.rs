@@ -60,6 +60,18 @@ pub struct Space {
     pub(super) writes: AtomicU64,
     /// Syncs, by the number of writes they cover.
     pub(super) syncs: GroupLock,
+    reserved: Reserved,
+}
+
+/// What running operations were promised of a tablespace's room; kept by `extent`.
+#[derive(Debug)]
+pub struct Reserved {
+    /// Free extents.
+    pub extents: AtomicU32,
+    /// Free pages, while the file is shorter than an extent.
+    pub pages: AtomicU32,
+    /// Held while the file grows.
+    pub growing: Mutex<()>,
 }
 
 impl Space {
@@ -84,7 +96,17 @@ impl Space {
             modified_lsn: AtomicU64::new(0),
             writes: AtomicU64::new(0),
             syncs: GroupLock::new(Rank::FileState, 0),
+            reserved: Reserved {
+                extents: AtomicU32::new(0),
+                pages: AtomicU32::new(0),
+                growing: Mutex::new(Rank::Space, ()),
+            },
         }
+    }
+
+    /// Room that is spoken for.
+    pub fn reserved(&self) -> &Reserved {
+        &self.reserved
     }
 
     /// Its id.

@@ -57,7 +57,7 @@ pub struct Log {
     pub(super) room: Room,
     pub(super) hook: Once<Arc<dyn CheckpointNeeded>>,
     frozen: AtomicBool,
-    why_frozen: Mutex<Box<str>>,
+    why_frozen: Once<Box<str>>,
 }
 
 impl std::fmt::Debug for Log {
@@ -112,7 +112,7 @@ impl Log {
             room: Room::new(),
             hook: Once::new(),
             frozen: AtomicBool::new(false),
-            why_frozen: Mutex::new(Rank::Leaf, "".into()),
+            why_frozen: Once::new(),
         })
     }
 
@@ -190,12 +190,8 @@ impl Log {
     /// Stops the log for good: no write starts any more, every wait ends with `Error::Stopped`.
     /// Any thread, under any latch, also while unwinding. The first reason stays.
     pub fn freeze(&self, why: &str) {
-        {
-            let mut text = self.why_frozen.lock();
-            if text.is_empty() {
-                *text = why.into();
-            }
-        }
+        // The first reason stays; a later one is dropped.
+        let _ = self.why_frozen.set(why.into());
         if !self.frozen.swap(true, Ordering::SeqCst) {
             log::error!("the redo log is stopped: {why}");
         }
@@ -222,7 +218,7 @@ impl Log {
 
     #[cold]
     pub(super) fn stopped(&self) -> Error {
-        Error::Stopped(self.why_frozen.lock().clone())
+        Error::Stopped(self.why_frozen.get().cloned().unwrap_or_default())
     }
 
     pub(super) fn to_lsn(&self, position: u64) -> Lsn {

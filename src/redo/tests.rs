@@ -444,12 +444,16 @@ fn a_tablespace_is_named_before_its_first_change_and_at_each_checkpoint_until_it
             .filter(|(_, records)| *records == expected);
         named.map(|(lsn, _)| *lsn).collect()
     };
-    {
-        let gate = log.enter_exclusive();
-        log.append_modify(&gate, &spaces, &table).unwrap();
-        log.append_modify(&gate, &spaces, &table).unwrap();
-        let range = log.append(&gate, &mut mtr(3, 50)).unwrap();
-        log.registered(range);
+    for number in 3..5 {
+        let mut records = mtr(number, 50);
+        records.truncate(records.len() - 5);
+        let touched = [SpaceId(0), SpaceId(5), SpaceId(77)];
+        let mut published = None;
+        let publish = |range| published = Some(range);
+        let range = log
+            .append_mtr(&spaces, &mut records, &touched, publish)
+            .unwrap();
+        assert_eq!(published, Some(range));
     }
     let first = table.modified_lsn();
     assert_ne!(first, Lsn(0));

@@ -37,6 +37,9 @@ pub mod registry;
 /// One tablespace.
 pub mod tablespace;
 
+#[cfg(test)]
+mod tests;
+
 pub use data_file_path::DataFilePath;
 pub use io::IoGuard;
 pub use open::{FirstPage, Repair};

@@ -162,7 +162,10 @@ fn first_page_repaired(
         "{}: page 0 restored from the doublewrite buffer ({damaged})",
         file.path()
     );
-    file.write_at(&copy, 0)?;
+    let mut page = AlignedBuf::new(first.flags.geometry().physical_bytes());
+    let bytes = page.len();
+    page.copy_from_slice(&copy[..bytes]);
+    file.write_at(&page, 0)?;
     file.sync_data()?;
     Ok(first)
 }

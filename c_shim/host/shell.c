@@ -93,12 +93,44 @@ static void run(shell *sh, const char *sql, size_t length, unsigned line, bool v
     sh->running = false;
 }
 
-static void show_warnings(shell *sh, unsigned line)
+/* Prints rows (level, code, text) as "Note (Code 1051): Unknown table". */
+static void print_condition(sink *k, const struct sink_value *values, size_t count)
+{
+    (void)k;
+    if (count >= 3)
+        printf("%.*s (Code %.*s): %.*s\n", (int)values[0].len, values[0].ptr, (int)values[1].len,
+               values[1].ptr, (int)values[2].len, values[2].ptr);
+}
+
+static void ignore_columns(sink *k, const struct sink_column *columns, size_t count)
+{
+    (void)k, (void)columns, (void)count;
+}
+
+static void ignore_end(sink *k, uint32_t warnings)
+{
+    (void)k, (void)warnings;
+}
+
+static void ignore_ok(sink *k, const struct sink_ok *ok)
+{
+    (void)k, (void)ok;
+}
+
+static void ignore_error(sink *k, unsigned code, const char *sqlstate, const char *message)
+{
+    (void)k, (void)code, (void)sqlstate, (void)message;
+}
+
+static void show_warnings(shell *sh)
 {
     static const char sql[] = "SHOW WARNINGS";
+    sink conditions = { .columns = ignore_columns, .row = print_condition, .end = ignore_end,
+                        .ok = ignore_ok, .error = ignore_error };
 
     if (sh->settings.show_warnings && output_warnings(sh->o) > 0)
-        run(sh, sql, sizeof sql - 1, line, false);
+        session_run(sh->s, sql, sizeof sql - 1, &conditions);
+    fflush(stdout);
 }
 
 /* True when input should be read on. */
@@ -107,30 +139,15 @@ static bool goes_on(const shell *sh, unsigned error)
     return !sh->quit && (error == 0 || sh->settings.interactive || sh->settings.force);
 }
 
-static bool run_statement(shell *sh)
-{
-    splitter *split = &sh->split;
-    unsigned error = 0, line = split->line;
-
-    if (split->length > 0) {
-        if (sh->settings.verbose > 0)
-            printf("--------------\n%s\n--------------\n\n", split->text);
-        run(sh, split->text, split->length, line, split->vertical);
-        error = output_error(sh->o);
-        show_warnings(sh, line);
-    } else if (sh->settings.interactive) {
-        fputs("ERROR: No query specified\n\n", stderr);
-    }
-    splitter_clear(split);
-    return goes_on(sh, error);
-}
-
 /* -------------------------------------------------------------------------------- commands */
 
-static bool complain(shell *sh, const char *text)
+static bool complain(const shell *sh, unsigned line, const char *text)
 {
     fflush(stdout);
-    fprintf(stderr, "ERROR: %s\n", text);
+    if (sh->settings.interactive)
+        fprintf(stderr, "ERROR: %s\n", text);
+    else
+        fprintf(stderr, "ERROR at line %u: %s\n", line, text);
     return goes_on(sh, 1);
 }
 
@@ -158,7 +175,7 @@ static char *argument(const shell *sh, const char *text)
     return copy;
 }
 
-static bool set_delimiter(shell *sh, const char *text)
+static bool set_delimiter(shell *sh, const char *text, unsigned number)
 {
     size_t length;
 
@@ -167,15 +184,15 @@ static bool set_delimiter(shell *sh, const char *text)
     for (length = 0; text[length] != '\0' && !isspace((unsigned char)text[length]);)
         length++;
     if (length == 0 || length >= sizeof sh->split.delimiter)
-        return complain(sh, "DELIMITER must be followed by a 'delimiter' character or string");
+        return complain(sh, number, "DELIMITER must be followed by a 'delimiter' character or string");
     if (memchr(text, '\\', length) != NULL)
-        return complain(sh, "DELIMITER cannot contain a backslash character");
+        return complain(sh, number, "DELIMITER cannot contain a backslash character");
     memcpy(sh->split.delimiter, text, length);
     sh->split.delimiter[length] = '\0';
     return true;
 }
 
-static bool source(shell *sh, const char *text)
+static bool source(shell *sh, const char *text, unsigned number)
 {
     char *path = argument(sh, text);
     FILE *file;
@@ -183,14 +200,14 @@ static bool source(shell *sh, const char *text)
 
     if (sh->depth >= SOURCE_DEPTH_MAX) {
         free(path);
-        return complain(sh, "Too many nested source commands");
+        return complain(sh, number, "Too many nested source commands");
     }
     file = fopen(path, "re");
     if (file == NULL) {
         char why[PATH_MAX + 100];
 
         snprintf(why, sizeof why, "Failed to open file '%s', error: %d", path, errno);
-        good = complain(sh, why);
+        good = complain(sh, number, why);
     } else {
         splitter outer = sh->split;
 
@@ -234,6 +251,31 @@ static bool use(shell *sh, const char *text, unsigned line)
     return goes_on(sh, output_error(sh->o));
 }
 
+static bool run_statement(shell *sh)
+{
+    splitter *split = &sh->split;
+    unsigned error = 0, line = split->line;
+
+    if (split->length > 4 && strncasecmp(split->text, "use", 3) == 0 &&
+        isspace((unsigned char)split->text[3])) {
+        bool good = use(sh, split->text + 3, line);
+
+        splitter_clear(split);
+        return good;
+    }
+    if (split->length > 0) {
+        if (sh->settings.verbose > 0)
+            printf("--------------\n%s\n--------------\n\n", split->text);
+        run(sh, split->text, split->length, line, split->vertical);
+        error = output_error(sh->o);
+        show_warnings(sh);
+    } else if (sh->settings.interactive) {
+        fputs("ERROR: No query specified\n\n", stderr);
+    }
+    splitter_clear(split);
+    return goes_on(sh, error);
+}
+
 static void help(void)
 {
     puts("List of all client commands:\n"
@@ -246,6 +288,8 @@ static void help(void)
 /* `rest` is what follows the command on its line. */
 static bool run_command(shell *sh, char letter, const char *rest, unsigned line)
 {
+    char unknown[32];
+
     switch (letter) {
     case 'q':
         sh->quit = true;
@@ -254,14 +298,14 @@ static bool run_command(shell *sh, char letter, const char *rest, unsigned line)
         splitter_clear(&sh->split);
         return true;
     case 'd':
-        return set_delimiter(sh, rest);
+        return set_delimiter(sh, rest, line);
     case '.':
-        return source(sh, rest);
+        return source(sh, rest, line);
     case 'u':
         return use(sh, rest, line);
     case '!':
         fflush(stdout);
-        return system(rest) == 0 || complain(sh, "The system command failed");
+        return system(rest) == 0 || complain(sh, line, "The system command failed");
     case 'h':
     case '?':
         help();
@@ -276,7 +320,8 @@ static bool run_command(shell *sh, char letter, const char *rest, unsigned line)
         output_line(sh->o, letter == 'W' ? "Show warnings enabled." : "Show warnings disabled.");
         return true;
     default:
-        return complain(sh, "Unknown command. See \\h for help.");
+        snprintf(unknown, sizeof unknown, "Unknown command '\\%c'.", letter);
+        return complain(sh, line, unknown);
     }
 }
 

@@ -1,6 +1,8 @@
 //! The bundled host from outside: options, plugin-load strings, INSTALL and UNINSTALL, output, the prompt,
 //! scripts with several sessions. Most of it runs on the builtin heap engine and dummy libraries.
 
+mod swap;
+
 use crate::support::cc::artifact;
 use crate::support::host;
 use crate::support::run;
@@ -99,15 +101,28 @@ fn scripts(folder: &Path) -> Vec<PathBuf> {
 /// Runs every script of a folder, each in a database of its own; a script that passes prints itself.
 fn run_scripts(folder: &Path, mut host: impl FnMut() -> Command) {
     let scripts = scripts(folder);
-    let stem = |path: &PathBuf| path.file_stem().expect("a name").to_string_lossy().into_owned();
-    let create: String =
-        scripts.iter().map(|s| format!("CREATE DATABASE `{}`;", stem(s))).collect();
+    let stem = |path: &PathBuf| {
+        path.file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned()
+    };
+    let create: String = scripts
+        .iter()
+        .map(|s| format!("CREATE DATABASE `{}`;", stem(s)))
+        .collect();
     let output = run(host().arg("-e").arg(create));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let mut different = String::new();
     for script in &scripts {
-        let output =
-            run(host().arg("-D").arg(stem(script)).arg(format!("--sessions={}", script.display())));
+        let output = run(host()
+            .arg("-D")
+            .arg(stem(script))
+            .arg(format!("--sessions={}", script.display())));
         let today = String::from_utf8_lossy(&output.stdout).into_owned();
         if std::env::var_os("XTRADB_RECORD").is_some() {
             std::fs::write(script, &today).expect("the script can be written");
@@ -122,7 +137,10 @@ fn run_scripts(folder: &Path, mut host: impl FnMut() -> Command) {
             );
         }
     }
-    assert!(different.is_empty(), "these scripts are different today:\n{different}");
+    assert!(
+        different.is_empty(),
+        "these scripts are different today:\n{different}"
+    );
 }
 
 #[test]

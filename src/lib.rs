@@ -49,5 +49,8 @@ pub mod lock;
 /// A transaction's states and what it may see.
 pub mod trx;
 
+/// From files after a crash to a running engine.
+pub mod recovery;
+
 /// Assembly: open, close, sessions, table handles, background work.
 pub mod engine;

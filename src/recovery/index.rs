@@ -1,0 +1,252 @@
+//! The records of a crashed log by page, and what the log says of files.
+//!
+//! Record bytes are copied into an arena of large chunks, one entry per page and mini-transaction,
+//! the entries of a page linked in order. What is dropped (INIT_PAGE and the like) stays in the
+//! arena: the log itself bounds it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::format::redo_record::Records;
+use crate::words::{Error, Lsn, PageId, PageNo, Result, SpaceId, be};
+
+/// Bytes of an arena chunk; an entry is smaller, since a mini-transaction is below 1 MiB.
+const CHUNK_BYTES: usize = 2 << 20;
+/// Entry head: next entry (8), start LSN (8), length of the mini-transaction (4), of records (4).
+const HEAD_BYTES: usize = 24;
+/// "No entry".
+const NOWHERE: u64 = u64::MAX;
+
+/// What the log holds from the checkpoint on, by page and by file.
+#[derive(Debug, Default)]
+pub struct RedoIndex {
+    chunks: Vec<Vec<u8>>,
+    pages: HashMap<PageId, PageEntries>,
+    files: BTreeMap<SpaceId, FileEvents>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PageEntries {
+    first: u64,
+    last: u64,
+    first_start: Lsn,
+    last_end: Lsn,
+    /// The first record is INIT_PAGE: the file need not be read.
+    rebuilds: bool,
+}
+
+/// One mini-transaction's records for one page.
+#[derive(Clone, Copy, Debug)]
+pub struct MtrOfPage<'a> {
+    /// Where it starts. A page whose LSN is greater has it already.
+    pub start: Lsn,
+    /// Where it ends: the page's LSN afterwards.
+    pub end: Lsn,
+    records: &'a [u8],
+}
+
+impl<'a> MtrOfPage<'a> {
+    /// The records in order; all are of the page. None is an error: they were checked.
+    pub fn records(&self) -> Records<'a> {
+        Records::new(self.records)
+    }
+}
+
+/// What the log says of a tablespace and its file.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FileEvents {
+    /// The latest name, as a path from the data directory; `None` if no record names the file.
+    pub name: Option<Box<str>>,
+    /// FILE_CREATE stands in the log: a missing file is rebuilt from the log.
+    pub created: bool,
+    /// FILE_DELETE stands in the log: the file is to be deleted, its records are void.
+    pub deleted: bool,
+    /// Renames in order, old and new name: to be done on disk if they were not.
+    pub renames: Vec<(Box<str>, Box<str>)>,
+    /// FSP_SIZE as last written: the file is extended to so many pages before pages are applied.
+    pub size: Option<u32>,
+    /// FSP_SPACE_FLAGS as last written.
+    pub flags: Option<u32>,
+    /// TRIM_PAGES: the undo tablespace was truncated by the mini-transaction that starts here.
+    pub trimmed: Option<Lsn>,
+    /// A page record stands before FILE_CHECKPOINT and no name does, or one stands behind it before
+    /// any name: wrong for all spaces but 0 and undo tablespaces.
+    pub used_unnamed: bool,
+    /// The log has (or had) page records of the space.
+    pub(super) used: bool,
+}
+
+impl RedoIndex {
+    /// True if no page waits.
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
+    /// Number of pages that wait.
+    pub fn page_count(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// The pages that wait, in no order.
+    pub fn pages(&self) -> impl Iterator<Item = PageId> + '_ {
+        self.pages.keys().copied()
+    }
+
+    /// The pages that wait, in file order.
+    pub fn pages_sorted(&self) -> Vec<PageId> {
+        let mut pages: Vec<_> = self.pages().collect();
+        pages.sort_unstable();
+        pages
+    }
+
+    /// True if the page has records.
+    pub fn has(&self, id: PageId) -> bool {
+        self.pages.contains_key(&id)
+    }
+
+    /// True if the page's records start with INIT_PAGE: the file need not be read.
+    pub fn rebuilds(&self, id: PageId) -> bool {
+        self.pages.get(&id).is_some_and(|page| page.rebuilds)
+    }
+
+    /// Start of the oldest mini-transaction that the page waits for; the checkpoint may not pass it.
+    pub fn oldest(&self, id: PageId) -> Option<Lsn> {
+        self.pages.get(&id).map(|page| page.first_start)
+    }
+
+    /// End of the newest mini-transaction that changed the page.
+    pub fn newest(&self, id: PageId) -> Option<Lsn> {
+        self.pages.get(&id).map(|page| page.last_end)
+    }
+
+    /// The mini-transactions of a page, oldest first; none if the page does not wait.
+    pub fn of_page(&self, id: PageId) -> impl Iterator<Item = MtrOfPage<'_>> {
+        let mut at = self.pages.get(&id).map_or(NOWHERE, |page| page.first);
+        std::iter::from_fn(move || {
+            let (next, entry) = self.entry(at)?;
+            at = next;
+            Some(entry)
+        })
+    }
+
+    /// What the log says of each tablespace that it names or changes.
+    pub fn files(&self) -> &BTreeMap<SpaceId, FileEvents> {
+        &self.files
+    }
+
+    /// Drops the records of a tablespace: its file is gone for good.
+    pub fn drop_space(&mut self, space: SpaceId) {
+        self.pages.retain(|id, _| id.space != space);
+    }
+
+    /// Bytes of memory, for the engine's budget.
+    pub fn bytes(&self) -> usize {
+        let arena: usize = self.chunks.iter().map(Vec::capacity).sum();
+        arena + self.pages.capacity() * (size_of::<(PageId, PageEntries)>() + 1)
+    }
+
+    pub(super) fn files_mut(&mut self) -> impl Iterator<Item = &mut FileEvents> {
+        self.files.values_mut()
+    }
+
+    pub(super) fn file(&mut self, space: SpaceId) -> &mut FileEvents {
+        self.files.entry(space).or_default()
+    }
+
+    /// Drops the records of one page.
+    pub(super) fn drop_page(&mut self, id: PageId) {
+        self.pages.remove(&id);
+    }
+
+    /// Appends what a mini-transaction does to a page. `rebuilds`: the first record is INIT_PAGE,
+    /// so that older entries are void.
+    pub(super) fn append(
+        &mut self,
+        id: PageId,
+        mtr: (Lsn, Lsn),
+        rebuilds: bool,
+        pieces: &[&[u8]],
+    ) -> Result<()> {
+        let (start, end) = mtr;
+        let len: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let at = self.room(HEAD_BYTES + len)?;
+        let chunk = self.chunks.last_mut().expect("made by room()");
+        let mut head = [0; HEAD_BYTES];
+        be::put_u64(&mut head, 0, NOWHERE);
+        be::put_u64(&mut head, 8, start.0);
+        be::put_u32(&mut head, 16, (end.0 - start.0) as u32);
+        be::put_u32(&mut head, 20, len as u32);
+        chunk.extend_from_slice(&head);
+        pieces
+            .iter()
+            .for_each(|piece| chunk.extend_from_slice(piece));
+        match self.pages.get_mut(&id) {
+            Some(page) if !rebuilds => {
+                let before = std::mem::replace(&mut page.last, at);
+                page.last_end = end;
+                let (chunk, offset) = split(before);
+                be::put_u64(&mut self.chunks[chunk], offset, at);
+            }
+            _ => {
+                let first_start = start;
+                let entries = PageEntries {
+                    first: at,
+                    last: at,
+                    first_start,
+                    last_end: end,
+                    rebuilds,
+                };
+                self.pages.insert(id, entries);
+            }
+        }
+        Ok(())
+    }
+
+    fn room(&mut self, bytes: usize) -> Result<u64> {
+        let full = |chunk: &Vec<u8>| chunk.len() + bytes > chunk.capacity();
+        if self.chunks.last().is_none_or(full) {
+            let mut chunk = Vec::new();
+            // The first chunk is small: most starts find a short log.
+            let size = if self.chunks.is_empty() {
+                CHUNK_BYTES / 16
+            } else {
+                CHUNK_BYTES
+            };
+            chunk
+                .try_reserve_exact(size.max(bytes))
+                .map_err(|_| Error::OutOfMemory)?;
+            self.chunks.push(chunk);
+        }
+        let last = self.chunks.len() - 1;
+        Ok((last as u64) << 32 | self.chunks[last].len() as u64)
+    }
+
+    fn entry(&self, at: u64) -> Option<(u64, MtrOfPage<'_>)> {
+        if at == NOWHERE {
+            return None;
+        }
+        let (chunk, offset) = split(at);
+        let bytes = &self.chunks[chunk][offset..];
+        let start = Lsn(be::u64_at(bytes, 8));
+        let end = Lsn(start.0 + u64::from(be::u32_at(bytes, 16)));
+        let len = be::u32_at(bytes, 20) as usize;
+        let records = &bytes[HEAD_BYTES..HEAD_BYTES + len];
+        Some((
+            be::u64_at(bytes, 0),
+            MtrOfPage {
+                start,
+                end,
+                records,
+            },
+        ))
+    }
+}
+
+fn split(at: u64) -> (usize, usize) {
+    ((at >> 32) as usize, at as u32 as usize)
+}
+
+/// First page of a space that a set of pages names, for messages.
+pub(super) fn any_page_of(index: &RedoIndex, space: SpaceId) -> PageId {
+    let page = index.pages().filter(|id| id.space == space).min();
+    page.unwrap_or(PageId::new(space, PageNo(0)))
+}

@@ -1,0 +1,33 @@
+//! From files after a crash to a running engine.
+//!
+//! Knows the log, the pages it names and the files that hold them. One pass over the log (`scan`)
+//! builds an index of its records by page (`parse`, `index`); the pages are brought up to date
+//! later, when they are first used.
+//!
+//! Invariants
+//!  1. The scan changes nothing: a second crash, or a refusal, leaves the files as they were.
+//!  2. The records of a page in the index are those that a read of the page still needs, oldest
+//!     first: INIT_PAGE, FREE_PAGE, TRIM_PAGES and FILE_DELETE drop what stands before them.
+//!  3. All records of one mini-transaction for one page form one entry: applied wholly or, if the
+//!     page LSN says that it has them, not at all.
+//!  4. A page's oldest entry holds back the checkpoint until the page is dirty in the pool.
+//!
+//! Latches: none; the index does not change once the scan is over.
+//! Crash:   this is what follows one.
+//! Read:    scan.rs, parse.rs, index.rs.
+#![forbid(unsafe_code)]
+
+/// The records of a crashed log by page.
+pub mod index;
+
+/// From mini-transactions to the index.
+pub mod parse;
+
+/// One pass over the log.
+pub mod scan;
+
+#[cfg(test)]
+mod tests;
+
+pub use index::{FileEvents, MtrOfPage, RedoIndex};
+pub use scan::{LogBytes, LogScan, scan};

@@ -5,8 +5,8 @@ mod swap;
 
 use crate::support::cc::artifact;
 use crate::support::host;
-use crate::support::run;
 use crate::support::scratch::Scratch;
+use crate::support::{run, run_ok};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -59,6 +59,44 @@ fn results_are_printed_as_the_mariadb_client_prints_them() {
 #[test]
 fn the_builtin_heap_engine_keeps_its_promises() {
     replay("heap.txt");
+}
+
+/// The sources of the host without main.c.
+fn host_sources() -> Vec<PathBuf> {
+    std::fs::read_dir(root().join("c_shim/host"))
+        .expect("the folder can be read")
+        .map(|entry| entry.expect("the folder can be read").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "c") && !path.ends_with("main.c"))
+        .collect()
+}
+
+#[test]
+fn random_statements_and_rollbacks_leave_the_heap_as_a_model_has_it() {
+    let scratch = Scratch::new("heap-fuzz");
+    let program = scratch.path().join("heap_fuzz");
+    run_ok(
+        Command::new("cc")
+            .args([
+                "-std=gnu11",
+                "-g",
+                "-O1",
+                "-fsanitize=address,undefined",
+                "-D_GNU_SOURCE",
+            ])
+            .arg("-I")
+            .arg(root().join("include"))
+            .arg("-I")
+            .arg(root().join("c_shim/host"))
+            .arg(root().join("tests/host/heap_fuzz.c"))
+            .args(host_sources())
+            .arg("-o")
+            .arg(&program)
+            .args(["-ldl", "-lpthread", "-lm"]),
+    );
+    for seed in 1..=5 {
+        let output = run_ok(Command::new(&program).args([&seed.to_string(), "2000"]));
+        assert_eq!(String::from_utf8_lossy(&output), "ok\n");
+    }
 }
 
 #[test]

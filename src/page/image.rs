@@ -115,14 +115,14 @@ impl RecordImage {
             }
             at -= shape.count_bytes();
         }
-        let nulls = at - 1;
+        let nulls_end = at;
         let mut lens = at - null_bytes;
         let mut bit = 0;
         for (i, (field, value)) in fields(index, tuple, shape.present).enumerate() {
             self.pass_blob(shape, i);
             if field.nullable {
                 if value.is_null() {
-                    self.bytes[nulls - bit / 8] |= 1 << (bit % 8);
+                    self.bytes[nulls_end - 1 - bit / 8] |= 1 << (bit % 8);
                 }
                 bit += 1;
             }

@@ -52,3 +52,5 @@ pub use write::PageWrite;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_golden;

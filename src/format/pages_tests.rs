@@ -43,14 +43,33 @@ const TABLES: [&str; 15] = [
 
 fn files() -> impl Iterator<Item = (String, Vec<u8>)> {
     let tables = TABLES.iter().map(|name| format!("{name}.ibd"));
-    SYSTEM_FILES
-        .iter()
-        .map(|name| name.to_string())
-        .chain(tables)
-        .map(|name| {
-            let bytes = sample(&name);
-            (name, bytes)
-        })
+    let names = SYSTEM_FILES.iter().map(|name| name.to_string());
+    let single = names.chain(tables).map(|name| {
+        let bytes = sample(&name);
+        (name, bytes)
+    });
+    single.chain(tables_of_archive(&sample("mini/smp.tar")))
+}
+
+/// The .ibd files of a tar archive.
+fn tables_of_archive(tar: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let (mut files, mut at) = (Vec::new(), 0);
+    while tar[at] != 0 {
+        let text = |from: usize, len: usize| {
+            let field = tar[at + from..at + from + len]
+                .split(|&byte| byte == 0)
+                .next();
+            String::from_utf8_lossy(field.expect("split yields something")).into_owned()
+        };
+        let size = usize::from_str_radix(text(124, 12).trim(), 8).expect("an octal size");
+        let name = text(0, 100);
+        if name.ends_with(".ibd") {
+            files.push((name, tar[at + 512..at + 512 + size].to_vec()));
+        }
+        at += 512 + size.next_multiple_of(512);
+    }
+    assert!(files.len() > 20);
+    files
 }
 
 /// The pages of a file with their ids.

@@ -8,7 +8,7 @@ use crate::space::{Registry, Space};
 use crate::sync::watermark::Pause;
 use crate::sync::{Arc, GateGuard};
 use crate::words::limits::MTR_BYTES_MAX;
-use crate::words::{Lsn, Result, SpaceId};
+use crate::words::{Lsn, Result};
 
 /// Where a mini-transaction stands in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,38 +23,6 @@ impl Log {
     /// Ends the records in `mtr` with the bytes that frame a mini-transaction, ready for `append`.
     pub fn finish(mtr: &mut Vec<u8>) {
         redo_encode::finish(mtr, 0, 0);
-    }
-
-    /// The whole way of a mini-transaction (ARCHITECTURE.md section 3, steps 1 to 6): frames
-    /// `records`, names those of `spaces` (user tablespaces, others are skipped) that were not named
-    /// since the last checkpoint, appends, and calls `publish` with the range, which stamps the
-    /// changed pages and enters them into the flush lists. The bytes were admitted.
-    ///
-    /// Errors: `Error::Stopped` if the log is frozen; then nothing was published, and the caller's
-    /// pages are ahead of the log for ever.
-    pub fn append_mtr(
-        &self,
-        registry: &Registry,
-        records: &mut Vec<u8>,
-        spaces: &[SpaceId],
-        publish: impl FnOnce(LogRange),
-    ) -> Result<LogRange> {
-        Log::finish(records);
-        let unnamed =
-            |space: &Arc<Space>| space.is_named_in_log() && space.modified_lsn() == Lsn(0);
-        let touched = || spaces.iter().filter_map(|&id| registry.get(id));
-        let mut gate = self.enter();
-        if touched().any(|space| unnamed(&space)) {
-            drop(gate);
-            gate = self.enter_exclusive();
-            for space in touched() {
-                self.append_modify(&gate, registry, &space)?;
-            }
-        }
-        let range = self.append(&gate, records)?;
-        publish(range);
-        self.registered(range);
-        Ok(range)
     }
 
     /// Reserves log space for a finished mini-transaction (`finish`), sets its sequence bit, copies

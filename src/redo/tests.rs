@@ -260,6 +260,50 @@ fn concurrent_appenders_go_round_the_file_many_times() {
     assert!(found.mtrs.len() >= 50);
 }
 
+#[test]
+fn the_end_is_found_wherever_it_falls_in_a_block() {
+    let Setup { sim, log, .. } = setup(4 << 20);
+    // All of one length, so that whatever is left over from elsewhere would fit on: 64 divides a
+    // block, and the log starts with 16 bytes.
+    let overhead = mtr(1000, 48).len() - 48;
+    append(&log, 1000, 48 - overhead).unwrap();
+    assert_eq!(log.lsn().0 % 64, 0);
+    for number in 1001..1300 {
+        let range = append(&log, number, 64 - overhead).unwrap();
+        assert_eq!(range.end.0 - range.start.0, 64);
+        log.write_up_to(range.end, true).unwrap();
+        let found = scan(&open(&sim.after_kill()));
+        assert_eq!(found.end, range.end, "mini-transaction {number}");
+    }
+}
+
+#[test]
+fn what_a_torn_write_left_behind_the_end_does_not_come_back() {
+    let Setup { sim, log, .. } = setup(4 << 20);
+    let overhead = mtr(1000, 4096).len() - 4096;
+    append(&log, 1000, 4096 - 16 - overhead).unwrap();
+    for number in 1001..1020 {
+        append(&log, number, 4096 - overhead).unwrap();
+    }
+    log.flush_all().unwrap();
+    drop(log);
+    // Block 5 never reached the device, the ones behind did.
+    let mut bytes = sim.content("./ib_logfile0").unwrap();
+    bytes[0x3000 + 5 * BLOCK..0x3000 + 6 * BLOCK].fill(0);
+    sim.put("./ib_logfile0", &bytes);
+    let file = open(&sim.after_kill());
+    let found = scan(&file);
+    assert_eq!(found.end, Lsn(FIRST_LSN.0 + 5 * BLOCK as u64));
+    drop(file);
+    let points = Arc::new(CrashPoints::new());
+    let log = Log::open(options(".", 4 << 20), points, open(&sim), found.end).unwrap();
+    for number in 2000..2010 {
+        append(&log, number, 4096 - overhead).unwrap();
+        log.flush_all().unwrap();
+        assert_eq!(scan(&open(&sim.after_kill())).end, log.lsn(), "{number}");
+    }
+}
+
 /// Appends until the power goes; yields the highest LSN acknowledged as durable.
 fn run_until_power_goes(log: &Log, spaces: &Registry, seed: u64) -> (Lsn, Vec<(Lsn, Vec<u8>)>) {
     let acknowledged = AtomicU64::new(0);
@@ -306,7 +350,7 @@ fn run_until_power_goes(log: &Log, spaces: &Registry, seed: u64) -> (Lsn, Vec<(L
 #[test]
 fn whatever_was_acknowledged_is_found_after_a_power_cut() {
     let mut crashes = 0;
-    for seed in 0..40u64 {
+    for seed in 0..25u64 {
         let Setup {
             mut sim, mut log, ..
         } = setup(4 << 20);
@@ -339,7 +383,7 @@ fn whatever_was_acknowledged_is_found_after_a_power_cut() {
             log = Log::open(options(".", 4 << 20), points, file, found.end).unwrap();
         }
     }
-    assert!(crashes > 60, "{crashes} power cuts");
+    assert!(crashes > 35, "{crashes} power cuts");
 }
 
 #[test]
@@ -444,16 +488,12 @@ fn a_tablespace_is_named_before_its_first_change_and_at_each_checkpoint_until_it
             .filter(|(_, records)| *records == expected);
         named.map(|(lsn, _)| *lsn).collect()
     };
-    for number in 3..5 {
-        let mut records = mtr(number, 50);
-        records.truncate(records.len() - 5);
-        let touched = [SpaceId(0), SpaceId(5), SpaceId(77)];
-        let mut published = None;
-        let publish = |range| published = Some(range);
-        let range = log
-            .append_mtr(&spaces, &mut records, &touched, publish)
-            .unwrap();
-        assert_eq!(published, Some(range));
+    {
+        let gate = log.enter_exclusive();
+        log.append_modify(&gate, &spaces, &table).unwrap();
+        log.append_modify(&gate, &spaces, &table).unwrap();
+        let range = log.append(&gate, &mut mtr(3, 50)).unwrap();
+        log.registered(range);
     }
     let first = table.modified_lsn();
     assert_ne!(first, Lsn(0));

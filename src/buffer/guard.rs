@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use super::frame::{FLAG_FREED, FLAG_FRESH, FLAG_POISONED, Frame};
 use super::pool::Pool;
 use crate::format::fil;
-use crate::sync::Rank;
+use crate::sync::{Rank, order};
 use crate::words::{Lsn, PageId, Result};
 
 pub use crate::sync::Mode;
@@ -69,6 +69,14 @@ impl<'p> Pin<'p> {
             true => self.latched(mode, rank).map(Some),
             false => Ok(None),
         }
+    }
+
+    /// Waits for X as `rank` outside the latch order, for a page that was just allocated: whoever
+    /// still latches it is a late reader or the cleaner, and waits for nothing meanwhile.
+    pub(super) fn latch_new(self, rank: Rank) -> Result<PageGuard<'p>> {
+        self.frame().latch.lock(Mode::X, Rank::None);
+        order::acquired(rank);
+        self.latched(Mode::X, rank)
     }
 
     fn latched(self, mode: Mode, rank: Rank) -> Result<PageGuard<'p>> {

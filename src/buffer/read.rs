@@ -151,7 +151,7 @@ impl Pool {
             self.check_running()?;
             if let Some(pin) = self.pin(id) {
                 match self.when_loaded(pin) {
-                    Some(pin) => return pin.latch(Mode::X, rank),
+                    Some(pin) => return pin.latch_new(rank),
                     None => continue,
                 }
             }

@@ -111,10 +111,11 @@ impl Wanted {
         }
     }
 
-    /// A file below one extent is counted in pages, as long as the operation needs few.
+    /// A file below half an extent is counted in pages, as long as the operation needs few: no
+    /// segment in it has all its fragment pages, so none needs an extent.
     fn counts_pages(&self, room: Room) -> bool {
         self.kind == Kind::Table
-            && room.size < self.extent_pages
+            && room.size < self.extent_pages / 2
             && self.pages < self.extent_pages / 2
     }
 

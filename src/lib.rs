@@ -54,3 +54,9 @@ pub mod recovery;
 
 /// Assembly: open, close, sessions, table handles, background work.
 pub mod engine;
+
+/// Read-only views: INFORMATION_SCHEMA rows, status variables, the monitor.
+pub mod info;
+
+/// The C ABI: function table, handles, callbacks, codes, panic boundary.
+pub mod abi;

@@ -108,8 +108,8 @@ typedef xt_status xt_engine_recovery_done_fn(xt_engine *engine);
  *  Thread: control. Codes: common. */
 typedef xt_status xt_engine_pre_shutdown_fn(xt_engine *engine);
 
-/** Closes the engine: waits at most `timeout_ms` for calls in flight, then refuses with XT_BUSY if
- *  a session is open or a call still runs - engine_error says who - and the engine goes on running.
+/** Closes the engine: waits at most `timeout_ms` until no session and no table is open and no call
+ *  runs, then refuses with XT_BUSY - engine_error says who - and the engine goes on running.
  *  Joins every thread; afterwards no code of the library runs until the next call. A stopped
  *  engine is closed without writing. Units: milliseconds.
  *  Thread: control. Codes: common, XT_BUSY, XT_NOT_RUNNING, XT_IO. */

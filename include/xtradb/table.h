@@ -342,11 +342,12 @@ typedef uint8_t xt_was_semi_consistent_fn(const xt_table *table);
  *  XT_UNDO_RECORD_TOO_BIG, XT_TOO_MANY_TRANSACTIONS, XT_NO_REFERENCED_ROW ("write codes"). */
 typedef xt_status xt_insert_row_fn(xt_table *table, const uint8_t *row);
 
-/** Changes the row read last from `old_row` to `new_row`. Thread: owner. Codes: write codes,
+/** Changes the row read last to `new_row`. Only columns of the write map are looked at. The engine
+ *  compares with the row itself: `old_row` may be NULL. Thread: owner. Codes: write codes,
  *  XT_RECORD_IS_THE_SAME, XT_NO_ACTIVE_RECORD, XT_RECORD_CHANGED, XT_ROW_IS_REFERENCED. */
 typedef xt_status xt_update_row_fn(xt_table *table, const uint8_t *old_row, const uint8_t *new_row);
 
-/** Deletes the row read last. Thread: owner. Codes: write codes, XT_NO_ACTIVE_RECORD,
+/** Deletes the row read last; `row` may be NULL. Thread: owner. Codes: write codes, XT_NO_ACTIVE_RECORD,
  *  XT_RECORD_CHANGED, XT_ROW_IS_REFERENCED. */
 typedef xt_status xt_delete_row_fn(xt_table *table, const uint8_t *row);
 

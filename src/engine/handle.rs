@@ -193,15 +193,16 @@ impl TableHandle {
         unbuilt()
     }
 
-    /// Changes the row read last.
-    pub fn update(&mut self, session: &mut Session, old: RowIn<'_>, new: RowIn<'_>) -> Result<()> {
-        let _ = (session, old, new);
+    /// Changes the row read last. Only columns of the write set are looked at; the old values are
+    /// those of the row itself.
+    pub fn update(&mut self, session: &mut Session, new: RowIn<'_>) -> Result<()> {
+        let _ = (session, new);
         unbuilt()
     }
 
     /// Deletes the row read last.
-    pub fn delete(&mut self, session: &mut Session, row: RowIn<'_>) -> Result<()> {
-        let _ = (session, row);
+    pub fn delete(&mut self, session: &mut Session) -> Result<()> {
+        let _ = session;
         unbuilt()
     }
 

@@ -19,12 +19,14 @@
 
 mod handle;
 mod open;
+mod report;
 mod session;
 mod tables;
 mod types;
 
 pub use handle::TableHandle;
 pub use open::Engine;
+pub use report::{LockReport, LockRow, LockWaitRow, TransactionRow};
 pub use session::{Interrupter, Session};
 pub use types::{
     Batch, Bound, CheckFinding, CreateOptions, Direction, EngineConfig, Extra, Find, HostServices,

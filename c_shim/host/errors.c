@@ -9,6 +9,7 @@ static const struct error_text {
     unsigned code;
     const char *state, *format;
 } texts[] = {
+    {167, "22003", "Out of range value for column '%s' at row 1"},
     {1005, "HY000", "Can't create table `%s`.`%s` (errno: %d \"%s\")"},
     {1006, "HY000", "Can't create database '%s' (errno: %d \"%s\")"},
     {1007, "HY000", "Can't create database '%s'; database exists"},
@@ -25,6 +26,7 @@ static const struct error_text {
     {1034, "HY000", "Index for table '%s' is corrupt; try to repair it"},
     {1036, "HY000", "Table '%s' is read only"},
     {1041, "HY000", "Out of memory."},
+    {1044, "42000", "Access denied for user '%s'@'%s' to database '%s'"},
     {1046, "3D000", "No database selected"},
     {1048, "23000", "Column '%s' cannot be null"},
     {1049, "42000", "Unknown database '%s'"},
@@ -273,7 +275,6 @@ static unsigned plain_error(session *s, int rc)
     case SE_ABORTED_BY_USER: return sql_error(s, 1317);
     case SE_OUT_OF_MEM: return sql_error(s, 1041);
     case SE_AUTOINC_READ_FAILED: return sql_error(s, 1467);
-    case SE_AUTOINC_ERANGE: return sql_error(s, 167);
     case SE_TABLE_DEF_CHANGED: return sql_error(s, 1412);
     case SE_TOO_MANY_TRXS: return sql_error(s, 1637);
     case SE_UNDO_REC_TOO_BIG: return sql_error(s, 1713);
@@ -303,6 +304,9 @@ unsigned se_error(session *s, int rc, const table_def *def, se_table *t)
         return code;
     switch (rc) {
     case SE_OK: return 0;
+    case SE_AUTOINC_ERANGE:
+        return sql_error(s, 167, def && def->autoinc_col < def->column_count
+                                     ? def->columns[def->autoinc_col].name : "?");
     case SE_FOUND_DUPP_KEY: return duplicate_error(s, def, t);
     case SE_LOCK_DEADLOCK: code = sql_error(s, 1213); break;
     case SE_LOCK_TABLE_FULL: code = sql_error(s, 1206); break;

@@ -59,7 +59,8 @@ struct session {
     uint64_t row_number;     /* of the row that is written, for "at row n" */
     int64_t now_seconds;
     uint32_t now_micros;
-    atomic_bool busy, interrupted;
+    atomic_bool busy, interrupted, mdl_waiting;
+    uint32_t metadata_wait_seconds; /* lock_wait_timeout */
     /* transaction */
     bool autocommit, explicit_trx, trx_read_only, trx_snapshot;
     uint8_t isolation, next_isolation; /* 255 = none given */
@@ -74,7 +75,7 @@ struct session {
     /* variables */
     struct variable *user_vars, *system_vars;
     uint32_t collation;      /* of literals */
-    bool strict, no_backslash;
+    bool strict, zero_is_value; /* sql_mode: STRICT_…, NO_AUTO_VALUE_ON_ZERO */
     int zone_seconds;
     uint64_t last_insert_id, insert_id_now, found_rows;
     int64_t row_count;
@@ -205,10 +206,17 @@ unsigned store_checked(session *s, const table_def *def, uint32_t column, uint8_
                        const struct value *v, bool ignore);
 void rec_copy_blobs(struct arena *a, const table_def *def, uint8_t *row);
 bool rec_equal(const table_def *def, const uint8_t *a, const uint8_t *b);
+/* ON UPDATE current_timestamp() columns that were not assigned. */
+unsigned update_time_columns(session *s, const table_def *def, uint8_t *row, const uint8_t *assigned);
 char *key_text(struct arena *a, const table_def *def, uint32_t key, const uint8_t *row);
 
 /* sysvar.c */
 int sysvar_list(session *s, bool global, row_fn fn, void *ctx);
-unsigned sysvar_set(session *s, bool global, const char *name, const struct value *v);
+/* v NULL: DEFAULT. */
+unsigned sysvar_set(session *s, enum set_scope scope, const char *name, const struct value *v);
+void sysvar_init(session *s); /* a new session's values */
+struct value user_var_get(session *s, const char *name);
+void user_var_set(session *s, const char *name, const struct value *v);
+void locked_tables_forget(session *s);
 
 #endif

@@ -268,6 +268,7 @@ struct se_ops {
     uint32_t (*error_key)(se_table *t); /* key of the last SE_FOUND_DUPP_KEY */
     /* Reserves `count` values; *first is the first. write_row moves the counter past larger values. */
     int (*autoinc_reserve)(se_table *t, uint64_t count, uint64_t *first);
+    int (*autoinc_set)(se_table *t, uint64_t next); /* ALTER TABLE … AUTO_INCREMENT; may be NULL */
 
     uint64_t (*records_in_range)(se_table *t, uint32_t key, struct se_bound low,
                                  struct se_bound high);

@@ -175,6 +175,22 @@ void buf_quoted(struct strbuf *b, const char *s, size_t len, char quote)
     buf_char(b, quote);
 }
 
+void buf_sql_string(struct strbuf *b, const char *s, size_t len)
+{
+    buf_char(b, '\'');
+    for (size_t i = 0; i < len; i++) {
+        switch (s[i]) {
+        case 0: buf_str(b, "\\0"); break;
+        case '\n': buf_str(b, "\\n"); break;
+        case '\r': buf_str(b, "\\r"); break;
+        case '\\': buf_str(b, "\\\\"); break;
+        case '\'': buf_str(b, "''"); break;
+        default: buf_char(b, s[i]);
+        }
+    }
+    buf_char(b, '\'');
+}
+
 void buf_free(struct strbuf *b)
 {
     free(b->data);

@@ -41,6 +41,7 @@ void buf_str(struct strbuf *b, const char *s);
 void buf_printf(struct strbuf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct strbuf *b, const char *format, va_list args);
 void buf_quoted(struct strbuf *b, const char *s, size_t len, char quote); /* quote doubled inside */
+void buf_sql_string(struct strbuf *b, const char *s, size_t len); /* '…' with escapes, as SQL reads it */
 void buf_free(struct strbuf *b);
 
 #endif

@@ -1,0 +1,355 @@
+/* CREATE, DROP, RENAME, TRUNCATE of tables; databases. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "exec.h"
+#include "tabledef.h"
+
+static bool valid_name(session *s, const char *name, unsigned code)
+{
+    char file[1100];
+    size_t len = strlen(name);
+    bool ok = len && name[len - 1] != ' ' && filename_encode(name, file, sizeof file) && strlen(file) < 250;
+    if (!ok)
+        sql_error(s, code, name);
+    else if (coll_char_count(COLL_UTF8MB4, (const uint8_t *)name, len) > 64)
+        sql_error(s, 1059, name), ok = false;
+    return ok;
+}
+
+static bool db_usable(session *s, const char *db)
+{
+    if (!strcasecmp(db, "information_schema")) {
+        sql_error(s, 1044, "root", "localhost", "information_schema");
+        return false;
+    }
+    if (!catalog_db_exists(s->h, db)) {
+        sql_error(s, 1049, db);
+        return false;
+    }
+    return true;
+}
+
+/* The engine and the session's part in it; 0 or an error. */
+static unsigned engine_part(session *s, const char *name, engine **e, struct part **p)
+{
+    *e = registry_engine(s->h, name);
+    if (!*e)
+        return sql_error(s, 1286, name);
+    return part_open(s, *e, p);
+}
+
+/* CREATE TABLE … LIKE: the definition's own text, parsed again under the new name. */
+static table_def *like_definition(session *s, struct create_table *ct, const char *db)
+{
+    const char *from_db = resolve_db(s, &ct->like);
+    table_def *from = from_db && mdl_lock(s, from_db, ct->like.name, MDL_SHARED)
+                          ? catalog_get(s, from_db, ct->like.name) : NULL;
+    struct strbuf text = {0};
+    if (!from)
+        return NULL;
+    tabledef_print(from, ct->table.name, false, 0, &text);
+    catalog_release(s->h, from);
+    uint32_t collation = s->collation;
+    s->collation = COLL_UTF8MB4;
+    struct stmt *st = sql_parse(s, &s->arena, arena_strndup(&s->arena, text.data, text.len), text.len);
+    buf_free(&text);
+    table_def *def = st ? tabledef_build(s, st->create, db, COLL_UTF8MB4) : NULL;
+    s->collation = collation;
+    return def;
+}
+
+static table_def *new_definition(session *s, struct create_table *ct, const char *db)
+{
+    if (ct->like.name)
+        return like_definition(s, ct, db);
+    return tabledef_build(s, ct, db, catalog_db_collation(s->h, db));
+}
+
+static unsigned table_exists(session *s, struct create_table *ct, table_def *def)
+{
+    if (ct->if_not_exists)
+        sql_note(s, 1050, def->name);
+    else
+        sql_error(s, 1050, def->name);
+    catalog_release(s->h, def);
+    return s->diag.error;
+}
+
+/* The engine makes the table, then the definition is written: between the two a crash leaves a
+ * table that the engine's dictionary describes. */
+static unsigned create_table(session *s, struct create_table *ct, table_def *def)
+{
+    engine *e;
+    struct part *p;
+    unsigned code = engine_part(s, def->engine_name, &e, &p);
+    if (code) {
+        catalog_release(s->h, def);
+        return code;
+    }
+    int rc = e->ops->create_table(e, p->es, def);
+    if (rc == SE_TABLE_EXIST)
+        return table_exists(s, ct, def);
+    if (rc) {
+        code = se_error(s, rc, def, NULL);
+        catalog_release(s->h, def);
+        return code;
+    }
+    catalog_ref(s->h, def);
+    if (!catalog_store(s, def)) {
+        e->ops->drop_table(e, p->es, def->db, def->name);
+        code = s->diag.error;
+    }
+    catalog_release(s->h, def);
+    return code;
+}
+
+static unsigned drop_one(session *s, const char *db, const char *name, bool *missing);
+
+unsigned exec_create_table(session *s, struct create_table *ct)
+{
+    const char *db = resolve_db(s, &ct->table);
+    if (!db || !db_usable(s, db) || !valid_name(s, ct->table.name, 1103))
+        return s->diag.error;
+    if (ct->temporary)
+        return sql_error(s, 1235, "CREATE TEMPORARY TABLE");
+    if (!mdl_lock(s, db, ct->table.name, MDL_EXCLUSIVE))
+        return s->diag.error;
+    table_def *there = catalog_find(s, db, ct->table.name);
+    if (there && !ct->or_replace) {
+        /* A definition whose table the engine does not have (a crash in DROP) is in nobody's way:
+         * the engine decides. */
+        if (ct->if_not_exists && !there->from_engine) {
+            struct part *p;
+            engine *e;
+            se_table *t = NULL;
+            bool real = !engine_part(s, there->engine_name, &e, &p) && !e->ops->open(e, p->es, there, &t);
+            if (t)
+                e->ops->close(t);
+            if (real) {
+                sql_note(s, 1050, ct->table.name);
+                catalog_release(s->h, there);
+                return 0;
+            }
+        }
+    } else if (there) {
+        bool missing;
+        tables_close_everywhere(s->h, db, ct->table.name);
+        drop_one(s, db, ct->table.name, &missing);
+    }
+    catalog_release(s->h, there);
+    if (s->diag.error)
+        return s->diag.error;
+    table_def *def = new_definition(s, ct, db);
+    return def ? create_table(s, ct, def) : s->diag.error;
+}
+
+static unsigned drop_one(session *s, const char *db, const char *name, bool *missing)
+{
+    engine *e;
+    struct part *p;
+    *missing = false;
+    if (!mdl_lock(s, db, name, MDL_EXCLUSIVE))
+        return s->diag.error;
+    tables_close_everywhere(s->h, db, name);
+    table_def *def = catalog_find(s, db, name);
+    if (!def) {
+        *missing = !s->diag.error;
+        return s->diag.error;
+    }
+    unsigned code = engine_part(s, def->engine_name, &e, &p);
+    int rc = code ? 0 : e->ops->drop_table(e, p->es, db, name);
+    if (rc && rc != SE_NO_SUCH_TABLE)
+        code = se_error(s, rc, def, NULL);
+    if (!code && !catalog_remove(s, db, name) && rc == SE_NO_SUCH_TABLE)
+        *missing = true;
+    catalog_release(s->h, def);
+    return code;
+}
+
+static unsigned drop_tables(session *s, const struct stmt *st)
+{
+    struct strbuf unknown = {0};
+    unsigned code = 0;
+    for (uint32_t i = 0; i < st->table_count && !code; i++) {
+        bool missing = false;
+        const char *db = resolve_db(s, &st->tables[i]);
+        code = db ? drop_one(s, db, st->tables[i].name, &missing) : s->diag.error;
+        if (!missing || code)
+            continue;
+        if (st->if_exists)
+            sql_note(s, 1051, arena_printf(&s->arena, "%s.%s", db, st->tables[i].name));
+        else
+            buf_printf(&unknown, "%s%s.%s", unknown.len ? "," : "", db, st->tables[i].name);
+    }
+    if (unknown.len && !code)
+        code = sql_error(s, 1051, unknown.data);
+    buf_free(&unknown);
+    return code;
+}
+
+static unsigned rename_one(session *s, const struct table_name *from, const struct table_name *to)
+{
+    engine *e;
+    struct part *p;
+    const char *db = resolve_db(s, from), *new_db = to->db ? to->db : db;
+    if (!db || !db_usable(s, new_db) || !valid_name(s, to->name, 1103))
+        return s->diag.error;
+    if (!to->db && s->db && *s->db)
+        new_db = s->db;
+    if (!mdl_lock(s, db, from->name, MDL_EXCLUSIVE) || !mdl_lock(s, new_db, to->name, MDL_EXCLUSIVE))
+        return s->diag.error;
+    table_def *there = catalog_find(s, new_db, to->name);
+    if (there) {
+        catalog_release(s->h, there);
+        return sql_error(s, 1050, to->name);
+    }
+    tables_close_everywhere(s->h, db, from->name);
+    table_def *def = catalog_get(s, db, from->name);
+    if (!def)
+        return s->diag.error;
+    unsigned code = engine_part(s, def->engine_name, &e, &p);
+    int rc = code ? 0 : e->ops->rename_table(e, p->es, db, from->name, new_db, to->name);
+    if (rc)
+        code = se_error(s, rc, def, NULL);
+    if (!code && !def->from_engine) {
+        struct strbuf text = {0};
+        tabledef_print(def, to->name, false, 0, &text);
+        char *copy = arena_strndup(&s->arena, text.data, text.len);
+        buf_free(&text);
+        uint32_t collation = s->collation;
+        s->collation = COLL_UTF8MB4;
+        struct stmt *st = sql_parse(s, &s->arena, copy, strlen(copy));
+        table_def *renamed = st ? tabledef_build(s, st->create, new_db, COLL_UTF8MB4) : NULL;
+        s->collation = collation;
+        if (!renamed || !catalog_store(s, renamed))
+            code = s->diag.error;
+    }
+    if (!code)
+        catalog_remove(s, db, from->name);
+    catalog_release(s->h, def);
+    return code;
+}
+
+static unsigned rename_tables(session *s, const struct stmt *st)
+{
+    unsigned code = 0;
+    for (uint32_t i = 0; i + 1 < st->table_count && !code; i += 2)
+        code = rename_one(s, &st->tables[i], &st->tables[i + 1]);
+    return code;
+}
+
+static unsigned truncate_table(session *s, const struct table_name *name)
+{
+    engine *e;
+    struct part *p;
+    const char *db = resolve_db(s, name);
+    if (!db || !mdl_lock(s, db, name->name, MDL_EXCLUSIVE))
+        return s->diag.error;
+    tables_close_everywhere(s->h, db, name->name);
+    table_def *def = catalog_get(s, db, name->name);
+    if (!def)
+        return s->diag.error;
+    unsigned code = engine_part(s, def->engine_name, &e, &p);
+    int rc = code ? 0 : e->ops->truncate_table(e, p->es, def);
+    if (rc)
+        code = se_error(s, rc, def, NULL);
+    if (def->from_engine) /* the table has a new id there */
+        catalog_forget(s->h, db, name->name);
+    catalog_release(s->h, def);
+    return code;
+}
+
+struct drop_list {
+    char **names;
+    size_t count;
+};
+
+static int collect_table(void *ctx, const struct is_value *values, size_t count)
+{
+    struct drop_list *l = ctx;
+    (void)count;
+    l->names = mem_realloc(l->names, (l->count + 1) * sizeof *l->names);
+    l->names[l->count++] = mem_strndup(values[0].ptr, values[0].len);
+    return 0;
+}
+
+static unsigned drop_database(session *s, const struct stmt *st, uint64_t *dropped)
+{
+    struct drop_list list = {0};
+    unsigned code = 0;
+    if (!catalog_db_exists(s->h, st->name)) {
+        if (!st->if_exists)
+            return sql_error(s, 1008, st->name);
+        sql_note(s, 1008, st->name);
+        return 0;
+    }
+    if (!db_usable(s, st->name))
+        return s->diag.error;
+    catalog_list_tables(s, st->name, collect_table, &list);
+    for (size_t i = 0; i < list.count; i++) {
+        bool missing;
+        if (!code)
+            code = drop_one(s, st->name, list.names[i], &missing);
+        free(list.names[i]);
+        ++*dropped;
+    }
+    free(list.names);
+    if (!code && !catalog_remove_db(s, st->name))
+        code = s->diag.error;
+    if (!code && !strcmp(s->db, st->name)) {
+        free(s->db);
+        s->db = mem_strdup("");
+    }
+    return code;
+}
+
+static unsigned create_database(session *s, const struct stmt *st)
+{
+    uint32_t collation = tabledef_collation(s, st->charset, st->collate, COLL_UTF8MB4);
+    if (!collation || !valid_name(s, st->name, 1102))
+        return s->diag.error;
+    return catalog_create_db(s, st->name, collation, st->if_not_exists) ? 0 : s->diag.error;
+}
+
+/* ALTER TABLE … AUTO_INCREMENT = n: kept in the definition; the engine takes it when it creates. */
+static unsigned alter_autoinc(session *s, const struct stmt *st)
+{
+    struct open_table *o = table_open(s, &st->tables[0], true);
+    if (!o)
+        return s->diag.error;
+    if (!o->eng->ops->autoinc_set)
+        return sql_error(s, 1235, "ALTER TABLE … AUTO_INCREMENT");
+    unsigned code = statement_begin(s, o->eng);
+    int rc = code ? 0 : o->eng->ops->table_start(o->handle, SE_LOCK_EXCLUSIVE, NULL);
+    if (!code && !rc)
+        rc = o->eng->ops->autoinc_set(o->handle, st->number);
+    return rc ? se_error(s, rc, o->def, o->handle) : code;
+}
+
+unsigned exec_ddl(session *s, struct stmt *st)
+{
+    uint64_t affected = 0;
+    unsigned code;
+    switch (st->kind) {
+    case STMT_CREATE_TABLE: code = exec_create_table(s, st->create); break;
+    case STMT_DROP_TABLE: code = drop_tables(s, st); break;
+    case STMT_RENAME_TABLE: code = rename_tables(s, st); break;
+    case STMT_TRUNCATE: code = truncate_table(s, &st->tables[0]); break;
+    case STMT_CREATE_DB:
+        code = create_database(s, st);
+        affected = !code && !s->diag.count;
+        break;
+    case STMT_DROP_DB: code = drop_database(s, st, &affected); break;
+    default: code = alter_autoinc(s, st);
+    }
+    unsigned end = statement_finish(s, !code);
+    code = code ? code : end;
+    if (!code) {
+        s->row_count = (int64_t)affected;
+        send_ok(s, affected, 0, NULL);
+    }
+    return code;
+}

@@ -228,7 +228,8 @@ bool dec_divide(struct decimal *out, const struct decimal *dividend, const struc
 {
     if (dec_is_zero(by))
         return false;
-    unsigned scale = dividend->scale + 4u > DEC_MAX_SCALE ? DEC_MAX_SCALE : dividend->scale + 4u;
+    unsigned shown = dividend->scale + 4u > DEC_MAX_SCALE ? DEC_MAX_SCALE : dividend->scale + 4u;
+    unsigned scale = shown + 1; /* one digit more, to round by */
     struct decimal a = *dividend, divisor = *by, rest, ten, r = {0};
     dec_shift(&a, by->scale); /* both by the same power of ten: the divisor is an integer */
     dec_shift(&divisor, by->scale);
@@ -254,6 +255,7 @@ bool dec_divide(struct decimal *out, const struct decimal *dividend, const struc
     r.scale = (uint8_t)scale;
     r.negative = dividend->negative != by->negative;
     dec_trim(&r);
+    dec_round(&r, shown);
     *out = r;
     return true;
 }

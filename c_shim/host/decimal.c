@@ -224,12 +224,10 @@ void dec_multiply(struct decimal *out, const struct decimal *a, const struct dec
     *out = r;
 }
 
-bool dec_divide(struct decimal *out, const struct decimal *dividend, const struct decimal *by)
+/* The quotient's digits down to 10^-scale, the rest cut off. The divisor is not 0. */
+static void quotient(struct decimal *out, const struct decimal *dividend, const struct decimal *by,
+                     unsigned scale)
 {
-    if (dec_is_zero(by))
-        return false;
-    unsigned shown = dividend->scale + 4u > DEC_MAX_SCALE ? DEC_MAX_SCALE : dividend->scale + 4u;
-    unsigned scale = shown + 1; /* one digit more, to round by */
     struct decimal a = *dividend, divisor = *by, rest, ten, r = {0};
     dec_shift(&a, by->scale); /* both by the same power of ten: the divisor is an integer */
     dec_shift(&divisor, by->scale);
@@ -255,8 +253,24 @@ bool dec_divide(struct decimal *out, const struct decimal *dividend, const struc
     r.scale = (uint8_t)scale;
     r.negative = dividend->negative != by->negative;
     dec_trim(&r);
-    dec_round(&r, shown);
     *out = r;
+}
+
+bool dec_divide(struct decimal *out, const struct decimal *a, const struct decimal *b)
+{
+    if (dec_is_zero(b))
+        return false;
+    unsigned scale = a->scale + 4u > DEC_MAX_SCALE ? DEC_MAX_SCALE : a->scale + 4u;
+    quotient(out, a, b, scale + 1); /* one digit more, to round by */
+    dec_round(out, scale);
+    return true;
+}
+
+bool dec_divide_whole(struct decimal *out, const struct decimal *a, const struct decimal *b)
+{
+    if (dec_is_zero(b))
+        return false;
+    quotient(out, a, b, 0);
     return true;
 }
 

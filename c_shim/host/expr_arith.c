@@ -101,15 +101,6 @@ static struct value real_op(struct scope *sc, const struct expr *e, double x, do
     return isfinite(r) ? value_double(r) : out_of_range(sc, e, "DOUBLE");
 }
 
-/* x % y and x DIV y of decimals: the quotient's integer part first. */
-static void decimal_quotient(const struct decimal *x, const struct decimal *y, struct decimal *q)
-{
-    dec_divide(q, x, y);
-    q->scale = 0;
-    if (dec_is_zero(q))
-        q->negative = false;
-}
-
 static struct value decimal_op(struct scope *sc, const struct expr *e, const struct value *a,
                                const struct value *b)
 {
@@ -130,7 +121,7 @@ static struct value decimal_op(struct scope *sc, const struct expr *e, const str
     default:
         if (dec_is_zero(&y))
             return division_by_zero(sc);
-        decimal_quotient(&x, &y, &q);
+        dec_divide_whole(&q, &x, &y);
         if (e->op == OP_INT_DIV) {
             int64_t i;
             return dec_to_int(&q, &i) ? value_int(i) : out_of_range(sc, e, "BIGINT");

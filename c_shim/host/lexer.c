@@ -181,11 +181,10 @@ static void lex_string(struct lexer *lx, struct token *t)
             bad(lx, t, "a string has no end");
             return;
         }
-        size_t after = lx->pos;
+        struct lexer after = *lx;
         skip_blank(lx);
         if (at(lx, 0) != '\'' && at(lx, 0) != '"') {
-            if (!lx->in_version_comment)
-                lx->pos = after;
+            *lx = after;
             break;
         }
     }

@@ -113,7 +113,9 @@ static void default_text(struct column *c, const uint8_t *defaults, int zone_sec
     struct strbuf b = {0};
     struct value v = value_load(&a, c, defaults, zone_seconds), text = value_to_text(&a, &v);
     bool lossy = false;
-    if (c->type == CT_BIT) {
+    if (v.kind == V_NULL) {
+        buf_str(&b, "NULL");
+    } else if (c->type == CT_BIT) {
         buf_str(&b, "b'");
         bool digit = false;
         for (uint32_t bit = 8 * c->pack_length; bit-- > 0;) {
@@ -123,8 +125,6 @@ static void default_text(struct column *c, const uint8_t *defaults, int zone_sec
                 buf_char(&b, one ? '1' : '0');
         }
         buf_char(&b, '\'');
-    } else if (v.kind == V_NULL) {
-        buf_str(&b, "NULL");
     } else if (c->type <= CT_DECIMAL || c->type == CT_YEAR) {
         buf_add(&b, text.s.ptr, text.s.len);
     } else {

@@ -55,6 +55,7 @@ void dec_negate(struct decimal *d);
 void dec_multiply(struct decimal *out, const struct decimal *a, const struct decimal *b);
 /* Quotient with a->scale + 4 digits; false: division by zero. */
 bool dec_divide(struct decimal *out, const struct decimal *a, const struct decimal *b);
+bool dec_divide_whole(struct decimal *out, const struct decimal *a, const struct decimal *b);
 void dec_round(struct decimal *d, unsigned scale);            /* half away from zero; pads with zeros */
 bool dec_to_int(const struct decimal *d, int64_t *out);       /* rounded; false: out of range, clamped */
 bool dec_to_uint(const struct decimal *d, uint64_t *out);

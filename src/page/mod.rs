@@ -54,3 +54,5 @@ pub use write::PageWrite;
 mod tests;
 #[cfg(test)]
 mod tests_golden;
+#[cfg(test)]
+mod tests_log;

@@ -334,7 +334,7 @@ fn a_page_behaves_like_a_sorted_map_and_its_log_repeats_it() {
         println!("seed {seed:#x}, compact {compact}, page of {len}");
         let mut random = Random(seed);
         let mut model = Model::new(compact, len);
-        for _ in 0..3000 {
+        for _ in 0..2000 {
             let id = random.below(len / 40) as u32;
             match random.below(20) {
                 0..=10 => {

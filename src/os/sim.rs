@@ -231,7 +231,7 @@ impl State {
         }
         let hit = |fault: &&mut Fault| fault.call == call && path.ends_with(&fault.path_end);
         let mut failed = None;
-        for (at, fault) in self.faults.iter_mut().enumerate().filter(|(_, f)| hit(&f)) {
+        for (at, fault) in self.faults.iter_mut().enumerate().filter(|(_, f)| hit(f)) {
             if fault.after == 0 {
                 failed = Some((at, fault.errno, fault.once));
                 break;

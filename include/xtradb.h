@@ -17,7 +17,9 @@
  *
  *   Structs   A struct whose first member is `struct_size` is set by its maker to sizeof(struct).
  *             Later minor versions append members; a shorter struct than version 1.0 had is refused
- *             (XT_SHORT_STRUCT). Reserved members are zero.
+ *             (XT_SHORT_STRUCT). Reserved members are zero. Arrays of such structs that the
+ *             library gives (plugins, settings) are `struct_size` of the first apart. Structs
+ *             without `struct_size` never grow.
  *   Strings   `const char *` in: NUL-terminated UTF-8, copied before the call returns. Bytes that
  *             may hold a NUL come with a length. Strings out: each says how long they live.
  *   Results   Functions return an xt_status (xtradb/status.h). Out-parameters are written only on

@@ -1,5 +1,6 @@
 //! All tests that need more than one module of the crate, in one binary: each links the whole engine.
 
+mod abi;
 mod redo;
 mod stock;
 #[allow(

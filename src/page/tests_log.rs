@@ -17,7 +17,10 @@ const FIRST_RECORD: usize = 0x3000;
 fn fixture(name: &str) -> Vec<u8> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/redo_workload");
     let path = format!("{folder}/{name}.xz");
-    let out = Command::new("xz").args(["-dc", &path]).output().expect("xz is installed");
+    let out = Command::new("xz")
+        .args(["-dc", &path])
+        .output()
+        .expect("xz is installed");
     assert!(out.status.success(), "xz -dc {path}");
     out.stdout
 }
@@ -47,9 +50,16 @@ impl Replay {
             PageOp::Write { offset, data } => page[..].write(offset as usize, data),
             PageOp::Memset { offset, len, fill } => {
                 let target = &mut page[offset as usize..(offset + len) as usize];
-                target.iter_mut().zip(fill.iter().cycle()).for_each(|(to, byte)| *to = *byte);
+                target
+                    .iter_mut()
+                    .zip(fill.iter().cycle())
+                    .for_each(|(to, byte)| *to = *byte);
             }
-            PageOp::Memmove { offset, len, source } => {
+            PageOp::Memmove {
+                offset,
+                len,
+                source,
+            } => {
                 let source = source as usize;
                 page.copy_within(source..source + len as usize, offset as usize);
             }
@@ -88,11 +98,15 @@ fn a_stock_log_gives_the_pages_that_the_server_wrote() {
     let replay = replay();
     assert!(replay.operations > 4500, "{} operations", replay.operations);
     let mut compared = 0;
-    for name in ["ibdata1", "d.ibd", "c.ibd", "r.ibd", "v.ibd", "w.ibd", "i.ibd"] {
+    for name in [
+        "ibdata1", "d.ibd", "c.ibd", "r.ibd", "v.ibd", "w.ibd", "i.ibd",
+    ] {
         for page in fixture(name).chunks_exact(PAGE) {
             let id = layout::page_id(page);
             let is_index = matches!(page_type(page), 17855 | 18);
-            let Some((ours, lsn)) = replay.pages.get(&id).filter(|_| is_index) else { continue };
+            let Some((ours, lsn)) = replay.pages.get(&id).filter(|_| is_index) else {
+                continue;
+            };
             assert_eq!(be::u64_at(page, 16), *lsn, "LSN of {name} page {}", id.page);
             let first = (24..PAGE - 8).find(|&i| ours[i] != page[i]);
             assert_eq!(first, None, "{name} page {} differs", id.page);

@@ -2,6 +2,8 @@
 //!
 //! When these fail, no other comparison with the stock server means anything.
 
+mod page_ops;
+
 use crate::support::scratch::{Scratch, copy_dir};
 use crate::support::stock::{Stock, lay_definitions, start_on_mini};
 use crate::support::{checkers, samples, tsv, workload};

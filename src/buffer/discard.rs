@@ -3,6 +3,7 @@
 use super::frame::{Load, NO_PAGE};
 use super::guard::Pin;
 use super::pool::Pool;
+use crate::space::State;
 use crate::words::{PageId, PageNo, SpaceId};
 use std::time::Duration;
 
@@ -38,6 +39,10 @@ impl Pool {
         }
         let gone = match frame.load() {
             Load::Ready if frame.id_word() != NO_PAGE && wanted(frame.id()) => {
+                let space = self.spaces.get(frame.id().space);
+                if space.is_some_and(|space| space.state() == State::Failed) {
+                    self.flush_list.abandon(&self.frames, at);
+                }
                 // What changed while the page was in flight need not be written either.
                 self.flush_list.forget(&self.frames, at)
             }

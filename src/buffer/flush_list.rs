@@ -161,6 +161,16 @@ impl FlushList {
         }
     }
 
+    /// A dropped page of a failed file, which no fsync will ever settle; in flight ones are waited for.
+    pub(super) fn abandon(&self, frames: &[Frame], at: u32) {
+        let mut shard = self.shard(at).lock();
+        let frame = &frames[at as usize];
+        if frame.write_state() == WriteState::Unsynced {
+            frame.redirtied.store(0, Ordering::Relaxed);
+            self.settle(&mut shard, frames, at);
+        }
+    }
+
     fn settle(&self, shard: &mut Shard, frames: &[Frame], at: u32) {
         let frame = &frames[at as usize];
         shard.remove(frames, at);

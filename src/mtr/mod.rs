@@ -18,6 +18,8 @@
 #![forbid(unsafe_code)]
 
 mod commit;
+#[cfg(test)]
+mod crash_tests;
 mod critical;
 mod ctx;
 mod memo;

@@ -5,7 +5,8 @@ use super::mtr::{Budget, Mtr};
 use crate::buffer::{Pool, PoolConfig};
 use crate::format::fsp::SpaceFlags;
 use crate::format::redo_file::FIRST_LSN;
-use crate::os::{CrashPoints, RealVfs};
+use crate::os::sim::SimVfs;
+use crate::os::{CrashPoints, RealVfs, Vfs};
 use crate::redo::{CheckpointNeeded, Log, LogOptions};
 use crate::space::{Places, Registry, Space};
 use crate::sync::Arc;
@@ -39,26 +40,41 @@ impl TestPages {
         let dir = std::env::temp_dir().join(format!("xtradb-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("a temporary directory");
         let dir = dir.to_string_lossy().into_owned();
+        TestPages::on(Arc::new(RealVfs), &dir, page_size, pool_pages, 32 << 20)
+    }
+
+    /// The same on simulated files in the directory ".".
+    pub fn simulated(sim: &SimVfs, page_size: usize, pool_pages: usize) -> TestPages {
+        TestPages::on(Arc::new(sim.clone()), ".", page_size, pool_pages, 8 << 20)
+    }
+
+    fn on(
+        vfs: Arc<dyn Vfs>,
+        dir: &str,
+        page_size: usize,
+        pool_pages: usize,
+        log_bytes: u64,
+    ) -> TestPages {
         let places = Places {
-            data_dir: dir.clone(),
-            system_dir: dir.clone(),
-            undo_dir: dir.clone(),
+            data_dir: dir.into(),
+            system_dir: dir.into(),
+            undo_dir: dir.into(),
             page_size,
             direct: false,
             read_only: false,
         };
-        let spaces = Arc::new(Registry::new(Arc::new(RealVfs), places));
         let options = LogOptions {
-            dir: dir.clone(),
-            file_size: 32 << 20,
+            dir: dir.into(),
+            file_size: log_bytes,
             buffer_size: 4 << 20,
             page_size,
             creator: "xtradb test".into(),
             direct: false,
-            sync: false,
+            sync: dir == ".",
         };
         let points = Arc::new(CrashPoints::new());
-        let log = Arc::new(Log::create(&RealVfs, options, points, FIRST_LSN).expect("a log"));
+        let log = Arc::new(Log::create(&*vfs, options, points, FIRST_LSN).expect("a log"));
+        let spaces = Arc::new(Registry::new(vfs, places));
         let config = PoolConfig::new(pool_pages * page_size, page_size);
         let pool = Arc::new(Pool::open(config, log.clone(), spaces.clone()).expect("a pool"));
         log.set_hook(Arc::new(Checkpointer {
@@ -68,7 +84,7 @@ impl TestPages {
         }));
         TestPages {
             ctx: PageCtx::new(pool, log, spaces),
-            dir,
+            dir: dir.into(),
         }
     }
 
@@ -120,7 +136,9 @@ impl CheckpointNeeded for Checkpointer {
 
 impl Drop for TestPages {
     fn drop(&mut self) {
-        // A leftover directory in the temporary place harms nobody.
-        let _gone = std::fs::remove_dir_all(&self.dir);
+        if self.dir != "." {
+            // A leftover directory in the temporary place harms nobody.
+            let _gone = std::fs::remove_dir_all(&self.dir);
+        }
     }
 }

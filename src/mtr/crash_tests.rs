@@ -38,15 +38,14 @@ impl LogCopy {
         let geometry = LogGeometry::new(header.first_lsn, file.len() as u64).expect("a log");
         let slot = |at: usize| Checkpoint::parse(&file[at..at + 64], header.first_lsn);
         let (chosen, _) = Checkpoint::choose(slot(0x1000), slot(0x2000)).expect("a checkpoint");
-        let records = &file[OFF_RECORDS as usize..];
+        // Twice, so that a mini-transaction at the wrap is in one piece.
+        let records = [&file[OFF_RECORDS as usize..], &file[OFF_RECORDS as usize..]].concat();
         let mut at = chosen.lsn;
         let mut mtrs = Vec::new();
         loop {
             let from = (geometry.offset(at) - OFF_RECORDS) as usize;
-            let mut bytes = records[from..].to_vec();
-            bytes.extend_from_slice(&records[..from]);
-            bytes.truncate(1 << 20);
-            match frame(&bytes, |n| geometry.seq_bit(Lsn(at.0 + n as u64))) {
+            let bytes = &records[from..from + geometry.capacity() as usize];
+            match frame(bytes, |n| geometry.seq_bit(Lsn(at.0 + n as u64))) {
                 Framing::Mtr { records, total } => {
                     let next = Lsn(at.0 + total as u64);
                     mtrs.push((at, next, records.to_vec()));

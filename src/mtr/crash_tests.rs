@@ -307,7 +307,7 @@ fn recover_and_compare(sim: &SimVfs, history: &History, durable: Lsn) {
         }
     }
     log.apply(&mut found);
-    for (&id, _) in &history.0 {
+    for &id in history.0.keys() {
         match (history.at(id, log.end), found.get(&id)) {
             (Some(wanted), Some(page)) => {
                 let body = 8..P - 8;

@@ -114,7 +114,12 @@ static const struct error_text {
     {1366, "22007", "Incorrect %s value: '%s' for column `%s`.`%s`.`%s` at row %lu"},
     {1406, "22001", "Data too long for column '%s' at row %lu"},
     {1412, "HY000", "Table definition has changed, please retry transaction"},
+    {1425, "42000", "Too big scale specified for '%s'. Maximum is %u"},
+    {1426, "42000", "Too big precision specified for '%s'. Maximum is %u"},
+    {1427, "42000",
+     "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '%s')"},
     {1436, "HY000", "Thread stack overrun: the expression is nested too deep"},
+    {1439, "42000", "Display width out of range for '%s' (max = %lu)"},
     {1459, "HY000",
      "Table upgrade required. Please do \"REPAIR TABLE `%s`\" or dump/reload to fix it!"},
     {1467, "HY000", "Failed to read auto-increment value from storage engine"},
@@ -137,6 +142,7 @@ static const struct error_text {
      "Tablespace for table '`%s`.`%s`' exists. Please DISCARD the tablespace before IMPORT"},
     {1932, "42S02", "Table '%s.%s' doesn't exist in engine"},
     {1968, "HY000", "Plugin '%s' already installed"},
+    {4161, "HY000", "Unknown data type: '%s'"},
     {4025, "23000", "CONSTRAINT `%s.%s` failed for `%s`.`%s`"},
 };
 

@@ -57,7 +57,7 @@ static unsigned exec_use(session *s, const struct stmt *st)
 
 static unsigned exec_do(session *s, struct stmt *st)
 {
-    struct scope sc = {.s = s, .clause = "field list"};
+    struct scope sc = {.s = s, .clause = "DO"};
     for (uint32_t i = 0; i < st->select->item_count; i++) {
         unsigned code = expr_bind(&sc, st->select->items[i].expr);
         if (!code)

@@ -179,12 +179,11 @@ static unsigned drop_tables(session *s, const struct stmt *st)
         code = db ? drop_one(s, db, st->tables[i].name, &missing) : s->diag.error;
         if (!missing || code)
             continue;
-        if (st->if_exists)
-            sql_note(s, 1051, arena_printf(&s->arena, "%s.%s", db, st->tables[i].name));
-        else
-            buf_printf(&unknown, "%s%s.%s", unknown.len ? "," : "", db, st->tables[i].name);
+        buf_printf(&unknown, "%s%s.%s", unknown.len ? "," : "", db, st->tables[i].name);
     }
-    if (unknown.len && !code)
+    if (unknown.len && !code && st->if_exists)
+        sql_note(s, 1051, unknown.data);
+    else if (unknown.len && !code)
         code = sql_error(s, 1051, unknown.data);
     buf_free(&unknown);
     return code;

@@ -19,6 +19,7 @@ struct inserter {
     struct scope scope;     /* values may refer to columns set before, as defaults else */
     uint64_t inserted, deleted, updated, touched, first_id, rows;
     uint64_t reserved_next, reserved_left;
+    bool generated;         /* the row has an AUTO_INCREMENT value of ours */
 };
 
 static uint32_t column_by_name(const table_def *def, const char *name)
@@ -39,7 +40,7 @@ static unsigned bind_columns(struct inserter *in)
     for (uint32_t i = 0; i < in->column_count; i++) {
         uint32_t col = all ? i : column_by_name(def, ins->columns[i]);
         if (col == UINT32_MAX)
-            return sql_error(in->s, 1054, ins->columns[i], "field list");
+            return sql_error(in->s, 1054, ins->columns[i], "INSERT INTO");
         if (in->given[col / 8] >> col % 8 & 1)
             return sql_error(in->s, 1110, ins->columns[i]);
         in->columns[i] = col;
@@ -52,7 +53,7 @@ static unsigned bind_rows(struct inserter *in)
 {
     unsigned code = 0;
     struct insert *ins = in->ins;
-    in->scope.clause = "field list";
+    in->scope.clause = "VALUES";
     for (uint32_t r = 0; r < ins->row_count && !code; r++) {
         if (ins->rows[r].count != in->column_count && !(ins->rows[r].count == 0 && !ins->column_count))
             return sql_error(in->s, 1136, (unsigned long)r + 1);
@@ -64,7 +65,8 @@ static unsigned bind_rows(struct inserter *in)
         struct assignment *a = &ins->on_duplicate[i];
         a->bound = column_by_name(in->def, a->column);
         if (a->bound == UINT32_MAX)
-            return sql_error(in->s, 1054, a->column, "field list");
+            return sql_error(in->s, 1054, a->column, "UPDATE");
+        in->scope.clause = "SELECT";
         code = expr_bind(&in->scope, a->value);
     }
     return code;
@@ -109,6 +111,7 @@ static unsigned fill_autoinc(struct inserter *in, bool null_given)
     if (col == UINT32_MAX)
         return 0;
     const struct column *c = &in->def->columns[col];
+    in->generated = false;
     bool given = in->given[col / 8] >> col % 8 & 1;
     bool zero = given && !null_given && read_uint(c, in->row) == 0;
     if (given && !null_given && !(zero && !in->s->zero_is_value))
@@ -117,16 +120,17 @@ static unsigned fill_autoinc(struct inserter *in, bool null_given)
         uint64_t want = in->ins->row_count > in->rows ? in->ins->row_count - in->rows : 1;
         int rc = in->t->eng->ops->autoinc_reserve(in->t, want, &in->reserved_next);
         if (rc == SE_AUTOINC_ERANGE)
-            return sql_error(in->s, 167, c->name);
+            return c->type == CT_BIGINT ? sql_error(in->s, 1467) : sql_error(in->s, 167, c->name);
         if (rc)
             return se_error(in->s, rc, in->def, in->t);
         in->reserved_left = want;
     }
     struct value v = value_uint(in->reserved_next++);
     in->reserved_left--;
-    if (!in->first_id)
-        in->first_id = v.u;
-    return store_checked(in->s, in->def, col, in->row, &v, false);
+    in->generated = true;
+    if (value_store(&in->s->arena, c, in->row, &v, 0) != ST_OK)
+        return sql_error(in->s, 167, c->name);
+    return 0;
 }
 
 /* The row that is in the way on key `key`, locked, into in->old. */
@@ -218,6 +222,8 @@ static unsigned write_row(struct inserter *in)
         int rc = in->t->eng->ops->write_row(in->t, in->row);
         if (rc == SE_OK) {
             in->inserted++;
+            if (in->generated && !in->first_id)
+                in->first_id = in->reserved_next - 1;
             return 0;
         }
         uint32_t key = rc == SE_FOUND_DUPP_KEY ? in->t->eng->ops->error_key(in->t) : NO_KEY;
@@ -269,8 +275,13 @@ static unsigned insert_values(struct inserter *in, struct expr *const *items, co
         code = fill_defaults(in);
     if (!code)
         code = fill_autoinc(in, null_autoinc);
+    uint64_t before = in->inserted;
     if (!code)
         code = write_row(in);
+    if (in->generated && in->inserted == before && !code) { /* not used: the next row takes it */
+        in->reserved_next--;
+        in->reserved_left++;
+    }
     in->rows++;
     in->s->row_number = in->rows + 1;
     return code;

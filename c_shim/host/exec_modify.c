@@ -31,16 +31,16 @@ static unsigned bind(struct modifier *mo)
             if (!strcasecmp(mo->def->columns[c].name, a->column))
                 a->bound = c;
         if (a->bound == UINT32_MAX)
-            return sql_error(mo->s, 1054, a->column, "field list");
+            return sql_error(mo->s, 1054, a->column, "SET");
         mo->assigned[a->bound / 8] |= (uint8_t)(1u << a->bound % 8);
         if (a->value->kind == E_DEFAULT && !a->value->name)
             a->value->column = a->bound;
         code = expr_bind(&mo->scope, a->value);
     }
-    mo->scope.clause = "where clause";
+    mo->scope.clause = "WHERE";
     if (mo->m->where && !code)
         code = expr_bind(&mo->scope, mo->m->where);
-    mo->scope.clause = "order clause";
+    mo->scope.clause = "ORDER BY";
     for (uint32_t i = 0; i < mo->m->order_count && !code; i++)
         code = expr_bind(&mo->scope, mo->m->order[i].expr);
     return code;
@@ -92,10 +92,7 @@ static unsigned duplicate(struct modifier *mo)
     if (key >= mo->def->key_count)
         return se_error(mo->s, SE_FOUND_DUPP_KEY, mo->def, mo->t);
     const char *entry = key_text(&mo->s->arena, mo->def, key, mo->next);
-    if (!mo->m->ignore)
-        return sql_error(mo->s, 1062, entry, mo->def->keys[key].name);
-    sql_warning(mo->s, 1062, entry, mo->def->keys[key].name);
-    return 0;
+    return mo->m->ignore ? 0 : sql_error(mo->s, 1062, entry, mo->def->keys[key].name);
 }
 
 /* Changes the row that was read last. */
@@ -259,7 +256,7 @@ static unsigned prepare(struct modifier *mo, session *s, struct modify *m, bool 
     mo->row = arena_alloc(&s->arena, mo->def->row_length);
     mo->next = arena_alloc(&s->arena, mo->def->row_length);
     mo->scope = (struct scope){.s = s, .def = mo->def, .alias = m->table_alias, .read_set = mo->read_set,
-                               .clause = "field list"};
+                               .clause = "SET"};
     unsigned code = bind(mo);
     if (!code)
         code = statement_begin(s, mo->table->eng);

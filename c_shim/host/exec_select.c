@@ -85,23 +85,23 @@ static unsigned bind_all(struct select_run *r)
     unsigned code = 0;
     for (uint32_t i = 0; i < r->item_count; i++) /* headings first: binding may replace aliases */
         r->headings[i] = heading(r, &r->items[i]);
-    r->scope.clause = "field list";
+    r->scope.clause = "SELECT";
     r->scope.allow_aggregates = true;
     for (uint32_t i = 0; i < r->item_count && !code; i++)
         code = expr_bind(&r->scope, r->items[i].expr);
-    r->scope.clause = "where clause";
+    r->scope.clause = "WHERE";
     r->scope.allow_aggregates = false;
     if (sel->where && !code)
         code = expr_bind(&r->scope, sel->where);
     r->scope.select = sel;
     if (!code)
-        code = bind_list(r, sel->group, sel->group_count, "group statement");
+        code = bind_list(r, sel->group, sel->group_count, "GROUP BY");
     r->scope.allow_aggregates = true;
-    r->scope.clause = "having clause";
+    r->scope.clause = "HAVING";
     if (sel->having && !code)
         code = expr_bind(&r->scope, sel->having);
     if (!code)
-        code = bind_list(r, sel->order, sel->order_count, "order clause");
+        code = bind_list(r, sel->order, sel->order_count, "ORDER BY");
     r->scope.select = NULL;
     r->grouped = sel->group_count || r->scope.aggregate_count;
     return code;

@@ -22,7 +22,7 @@ static unsigned set_names(session *s, const struct set_item *item)
 
 unsigned exec_set(session *s, struct stmt *st)
 {
-    struct scope sc = {.s = s, .clause = "field list"};
+    struct scope sc = {.s = s, .clause = "SET"};
     struct value *values = arena_alloc(&s->arena, (st->set_count + 1) * sizeof *values);
     unsigned code = 0;
     for (uint32_t i = 0; i < st->set_count && !code; i++) {

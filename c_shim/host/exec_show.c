@@ -54,8 +54,9 @@ void column_row_make(session *s, const table_def *def, uint32_t column, struct c
     out->key = key_word(def, column);
     out->default_text = plain_default(s, def, c);
     out->extra = c->flags & COL_AUTO_INC        ? "auto_increment"
-                 : c->flags & COL_ON_UPDATE_NOW ? "on update current_timestamp()"
-                                                : "";
+                 : !(c->flags & COL_ON_UPDATE_NOW) ? ""
+                 : c->decimals ? arena_printf(&s->arena, "on update current_timestamp(%u)", c->decimals)
+                               : "on update current_timestamp()";
     out->collation = coll_is_binary(c->collation) ? NULL : coll_name(c->collation);
     out->comment = c->comment ? arena_strndup(&s->arena, c->comment, strlen(c->comment)) : "";
 }

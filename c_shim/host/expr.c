@@ -55,7 +55,7 @@ static unsigned bind_column(struct scope *sc, struct expr *e)
     e->column = sc->def && table_matches(sc, e) ? column_by_name(sc->def, e->name) : UINT32_MAX;
     if (e->column == UINT32_MAX) {
         const char *name = e->table ? arena_printf(&sc->s->arena, "%s.%s", e->table, e->name) : e->name;
-        return sql_error(sc->s, 1054, name, sc->clause ? sc->clause : "field list");
+        return sql_error(sc->s, 1054, name, sc->clause ? sc->clause : "SELECT");
     }
     if (sc->read_set)
         sc->read_set[e->column / 8] |= (uint8_t)(1u << e->column % 8);
@@ -73,7 +73,7 @@ unsigned expr_bind(struct scope *sc, struct expr *e)
         if (e->name) {
             e->column = column_by_name(sc->def, e->name);
             if (e->column == UINT32_MAX)
-                return sql_error(sc->s, 1054, e->name, "field list");
+                return sql_error(sc->s, 1054, e->name, "SELECT");
         }
         return 0;
     case E_AGGREGATE:

@@ -8,13 +8,13 @@
 
 static bool is_integer(const struct value *v)
 {
-    return v->kind == V_INT || v->kind == V_UINT || (v->kind == V_STRING && v->from_hex) ||
+    return v->kind == V_INT || v->kind == V_UINT || (v->kind == V_STRING && (v->from_hex || v->has_index)) ||
            (v->kind == V_TEMPORAL && !v->t.decimals);
 }
 
 static bool is_real(const struct value *v)
 {
-    return v->kind == V_DOUBLE || (v->kind == V_STRING && !v->from_hex);
+    return v->kind == V_DOUBLE || (v->kind == V_STRING && !v->from_hex && !v->has_index);
 }
 
 static struct value out_of_range(struct scope *sc, const struct expr *e, const char *type)
@@ -32,7 +32,7 @@ static struct value division_by_zero(struct scope *sc)
 
 static bool is_unsigned(const struct value *v)
 {
-    return v->kind == V_UINT || (v->kind == V_STRING && v->from_hex);
+    return v->kind == V_UINT || (v->kind == V_STRING && (v->from_hex || v->has_index));
 }
 
 /* Both operands as 128-bit numbers: no 64-bit operation overflows there. */

@@ -166,7 +166,8 @@ FN(fn_hex)
 {
     UNUSED_ARGS;
     char text[24];
-    if (args[0].kind == V_STRING || args[0].kind == V_TEMPORAL) {
+    bool bits = args[0].kind == V_STRING && args[0].from_hex && !args[0].literal; /* a BIT column */
+    if (!bits && (args[0].kind == V_STRING || args[0].kind == V_TEMPORAL)) {
         struct value t = func_text(sc, &args[0]);
         return hex_text(sc, (const uint8_t *)t.s.ptr, t.s.len, "0123456789ABCDEF");
     }

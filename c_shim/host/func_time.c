@@ -27,8 +27,12 @@ static bool as_datetime(struct scope *sc, const struct value *v, struct temporal
     }
     if (v->kind == V_STRING) {
         struct value text = func_text(sc, v);
-        return temporal_parse(t, TK_DATETIME, text.s.ptr, text.s.len, &truncated) &&
-               temporal_valid_date(t, false);
+        bool date_only = !memchr(text.s.ptr, ':', text.s.len) && text.s.len <= 10;
+        if (!temporal_parse(t, TK_DATETIME, text.s.ptr, text.s.len, &truncated))
+            return false;
+        if (date_only)
+            t->kind = TK_DATE;
+        return temporal_valid_date(t, false);
     }
     return temporal_from_number(t, TK_DATETIME, func_int(v), 0);
 }
@@ -111,8 +115,14 @@ FN(fn_date)
 static struct value field(struct scope *sc, struct value *args, char which)
 {
     struct temporal t;
-    if (args[0].kind == V_TEMPORAL && args[0].t.kind == TK_TIME)
+    bool truncated;
+    if (args[0].kind == V_TEMPORAL && args[0].t.kind == TK_TIME) {
         t = args[0].t;
+    } else if (strchr("his", which) && args[0].kind == V_STRING) {
+        struct value text = func_text(sc, &args[0]);
+        if (!temporal_parse(&t, TK_TIME, text.s.ptr, text.s.len, &truncated))
+            return value_null();
+    }
     else if (!as_datetime(sc, &args[0], &t))
         return value_null();
     switch (which) {

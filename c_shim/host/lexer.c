@@ -349,6 +349,9 @@ void lexer_next(struct lexer *lx, struct token *t)
         finish(lx, t, T_END, "", 0);
     } else if (c == '\'' || c == '"') {
         lex_string(lx, t);
+    } else if ((c == 'n' || c == 'N') && at(lx, 1) == '\'') {
+        lx->pos++; /* a national string: utf8 as all others */
+        lex_string(lx, t);
     } else if (c == '`') {
         lex_quoted_name(lx, t);
     } else if (c == '@') {

@@ -107,6 +107,8 @@ static struct value load_set(struct arena *a, const struct column *c, uint64_t b
             buf_add(&b, c->values[i], c->value_lens[i]);
         }
     struct value v = value_string(arena_strndup(a, b.data ? b.data : "", b.len), b.len, c->collation);
+    v.has_index = true;
+    v.index = bits;
     buf_free(&b);
     return v;
 }
@@ -164,9 +166,12 @@ struct value value_load(struct arena *a, const struct column *c, const uint8_t *
         return value_string((const char *)p, len, c->collation);
     case CT_ENUM: {
         uint64_t n = get_le(p, c->pack_length);
-        if (n == 0 || n > c->value_count)
-            return value_string("", 0, c->collation);
-        return value_string(c->values[n - 1], c->value_lens[n - 1], c->collation);
+        v = value_string("", 0, c->collation);
+        if (n > 0 && n <= c->value_count)
+            v = value_string(c->values[n - 1], c->value_lens[n - 1], c->collation);
+        v.has_index = true;
+        v.index = n;
+        return v;
     }
     case CT_SET:
         return load_set(a, c, get_le(p, c->pack_length));

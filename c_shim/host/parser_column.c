@@ -204,6 +204,8 @@ void p_column_spec(struct parser *p, struct column_spec *c, struct create_table 
         c->flags = COL_UNSIGNED | COL_NOT_NULL | COL_AUTO_INC;
         c->unique = true;
     } else if (!p_column_type(p, c)) {
+        if (p->token.kind == T_WORD)
+            p_error(p, 4161, p->token.text);
         p_syntax_error(p);
     }
     while (!p->failed && p_attribute(p, c))

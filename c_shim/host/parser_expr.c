@@ -116,6 +116,7 @@ static bool temporal_literal(struct parser *p, struct value *v)
 struct expr *p_literal(struct parser *p)
 {
     struct value v = value_null();
+    size_t from = p->token.offset;
     switch (p->token.kind) {
     case T_INTEGER: case T_DECIMAL: case T_FLOAT: case T_STRING: case T_HEX: case T_BITS:
         v = token_value(p);
@@ -137,6 +138,7 @@ struct expr *p_literal(struct parser *p)
     }
     struct expr *e = p_new_expr(p, E_LITERAL);
     e->value = v;
+    e->from = from;
     p_advance(p);
     return e;
 }
@@ -162,6 +164,7 @@ static struct expr *p_cast(struct parser *p, bool convert)
 {
     struct expr *e = p_new_expr(p, E_CAST);
     struct column_spec type = {0};
+    p_advance(p);
     p_expect_op(p, "(");
     add_arg(p, e, p_expr(p));
     if (convert && p_accept(p, "USING")) {
@@ -331,9 +334,7 @@ static struct expr *p_word(struct parser *p)
         if (call && (p_is(p, "VALUES") || p_is(p, "VALUE")))
             return p_column_function(p, E_VALUES);
         if (call && (p_is(p, "CAST") || p_is(p, "CONVERT"))) {
-            bool convert = p_is(p, "CONVERT");
-            p_advance(p);
-            return p_cast(p, convert);
+            return p_cast(p, p_is(p, "CONVERT"));
         }
         for (int i = 0; call && i < 5; i++)
             if (p_is(p, aggregate_names[i]))

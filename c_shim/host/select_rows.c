@@ -38,6 +38,8 @@ static int compare_nullable(const struct value *a, const struct value *b)
 {
     if (a->kind == V_NULL || b->kind == V_NULL)
         return (b->kind == V_NULL) - (a->kind == V_NULL);
+    if (a->has_index && b->has_index) /* ENUM and SET sort by number */
+        return a->index < b->index ? -1 : a->index > b->index;
     return value_compare(a, b);
 }
 
@@ -262,7 +264,7 @@ static void add_to(struct select_run *r, const struct expr *e, struct aggregate_
             st->extreme = keep(&r->kept, &v);
     } else if (e->op == AGG_SUM || e->op == AGG_AVG) {
         struct decimal d;
-        st->real |= v.kind == V_DOUBLE || (v.kind == V_STRING && !v.from_hex);
+        st->real |= v.kind == V_DOUBLE || (v.kind == V_STRING && !v.from_hex && !v.has_index);
         st->sum_real += value_to_double(&v);
         if (!st->real) {
             value_to_decimal(&v, &d);

@@ -149,7 +149,7 @@ void tabledef_print(const table_def *def, const char *name, bool with_autoinc, u
     for (uint32_t i = 0; i < def->key_count; i++)
         print_key(def, &def->keys[i], out);
     buf_printf(out, "\n) ENGINE=%s", def->engine_name);
-    if (with_autoinc && autoinc > 1)
+    if (with_autoinc && autoinc > 1 && def->autoinc_col != UINT32_MAX)
         buf_printf(out, " AUTO_INCREMENT=%llu", (unsigned long long)autoinc);
     buf_printf(out, " DEFAULT CHARSET=%s COLLATE=%s", coll_charset(def->collation),
                coll_name(def->collation));

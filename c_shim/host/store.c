@@ -200,7 +200,7 @@ static enum store_result to_temporal(const struct value *v, enum temporal_kind k
             *t = (struct temporal){.kind = (uint8_t)kind};
         return ST_BAD_TEMPORAL;
     }
-    return truncated ? (kind == TK_TIME && t->hour == 838 ? ST_OUT_OF_RANGE : ST_TRUNCATED) : ST_OK;
+    return truncated ? (kind == TK_TIME && t->hour == 838 ? ST_BAD_TEMPORAL : ST_TRUNCATED) : ST_OK;
 }
 
 static void put_timestamp(const struct column *c, uint8_t *p, uint32_t seconds,

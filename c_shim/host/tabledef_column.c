@@ -76,24 +76,42 @@ static bool string_length(session *s, const struct column_spec *spec, struct col
     return true;
 }
 
+/* Errors of lengths that a number type cannot have. */
+static bool check_length(session *s, const struct column_spec *spec, const struct column *c)
+{
+    unsigned long width = c->type == CT_BIT ? 64 : 255;
+    if (c->type == CT_DECIMAL && spec->length > DEC_MAX_DIGITS)
+        sql_error(s, 1426, c->name, DEC_MAX_DIGITS);
+    else if (c->type == CT_DECIMAL && spec->decimals > DEC_MAX_SCALE)
+        sql_error(s, 1425, c->name, DEC_MAX_SCALE);
+    else if (c->type >= CT_TIME && c->type <= CT_TIMESTAMP && spec->length > 6)
+        sql_error(s, 1426, c->name, 6);
+    else if ((c->type <= CT_DOUBLE || c->type == CT_BIT) && spec->length > width)
+        sql_error(s, 1439, c->name, width);
+    else if (c->type >= CT_FLOAT && c->type <= CT_DECIMAL && spec->has_decimals &&
+             spec->decimals > spec->length)
+        sql_error(s, 1427, c->name);
+    else
+        return true;
+    return false;
+}
+
 static bool column_length(session *s, const struct column_spec *spec, struct column *c)
 {
     bool ok = true;
+    if (!check_length(s, spec, c))
+        return false;
     switch (c->type) {
     case CT_TINYINT: case CT_SMALLINT: case CT_MEDIUMINT: case CT_INT: case CT_BIGINT:
         number_length(spec, c);
-        ok = c->length <= 255;
         break;
     case CT_FLOAT: case CT_DOUBLE: ok = real_length(spec, c); break;
     case CT_DECIMAL:
         c->length = spec->has_length && spec->length ? (uint32_t)spec->length : 10;
-        c->decimals = (uint8_t)(spec->decimals > 255 ? 255 : spec->decimals);
-        ok = spec->length <= DEC_MAX_DIGITS && spec->decimals <= DEC_MAX_SCALE &&
-             c->decimals <= c->length;
+        c->decimals = (uint8_t)spec->decimals;
         break;
     case CT_TIME: case CT_DATETIME: case CT_TIMESTAMP:
         c->decimals = (uint8_t)spec->length;
-        ok = spec->length <= 6;
         break;
     case CT_YEAR: c->length = 4; break;
     case CT_CHAR: case CT_BINARY: case CT_VARCHAR: case CT_VARBINARY:
@@ -103,7 +121,6 @@ static bool column_length(session *s, const struct column_spec *spec, struct col
         break;
     case CT_BIT:
         c->length = spec->has_length && spec->length ? (uint32_t)spec->length : 1;
-        ok = spec->length <= 64;
         break;
     default: break;
     }

@@ -71,7 +71,8 @@ static bool build_part(session *s, const table_def *def, const struct key_spec *
     const struct column *c = &def->columns[part->col];
     uint64_t bytes = from->length * coll_mbmaxlen(c->collation);
     part->descending = from->descending;
-    if (col_is_blob(c) && !from->length) {
+    bool may_cut = !(spec->flags & KEY_UNIQUE);
+    if (col_is_blob(c) && !from->length && !may_cut) {
         sql_error(s, 1170, c->name);
         return false;
     }
@@ -79,12 +80,17 @@ static bool build_part(session *s, const table_def *def, const struct key_spec *
         sql_error(s, 1089);
         return false;
     }
-    uint64_t used = from->length ? bytes : is_string(c) ? c->length : c->pack_length;
-    if (used > KEY_BYTES_MAX) {
+    bool whole_blob = col_is_blob(c) && !from->length;
+    uint64_t used = from->length ? bytes : whole_blob ? UINT32_MAX : is_string(c) ? c->length : c->pack_length;
+    part->length = from->length ? (uint32_t)bytes : 0;
+    if (used <= KEY_BYTES_MAX)
+        return true;
+    if (!may_cut) {
         sql_error(s, 1071, KEY_BYTES_MAX);
         return false;
     }
-    part->length = from->length ? (uint32_t)bytes : 0;
+    sql_note(s, 1071, KEY_BYTES_MAX); /* an index that only finds may hold the beginning */
+    part->length = KEY_BYTES_MAX - KEY_BYTES_MAX % coll_mbmaxlen(c->collation);
     return true;
 }
 
@@ -169,12 +175,9 @@ bool tabledef_keys(session *s, const struct create_table *ct, table_def *def)
         return false;
     }
     def->keys = mem_alloc((ct->key_count + 1) * sizeof *def->keys);
-    for (int named = 1; named >= 0; named--) /* given names first: made ones must not take them */
-        for (uint32_t i = 0; i < ct->key_count; i++) {
-            bool has_name = ct->keys[i].name || ct->keys[i].flags & KEY_PRIMARY;
-            if (has_name == named && !build_key(s, &ct->keys[i], def))
-                return false;
-        }
+    for (uint32_t i = 0; i < ct->key_count; i++)
+        if (!build_key(s, &ct->keys[i], def))
+            return false;
     if (!primary_not_null(s, ct, def))
         return false;
     sort_keys(def);

@@ -161,10 +161,10 @@ static bool scan_date(struct scan *c, struct temporal *t)
 static void scan_clock(struct scan *c, struct temporal *t, bool *truncated)
 {
     t->hour = (uint16_t)number(c, 2, NULL);
-    if (is_separator(peek(c)) && peek(c) != '.') {
+    if (is_separator(peek(c))) {
         c->pos++;
         t->minute = (uint8_t)number(c, 2, NULL);
-        if (is_separator(peek(c)) && peek(c) != '.') {
+        if (is_separator(peek(c))) {
             c->pos++;
             t->second = (uint8_t)number(c, 2, NULL);
         }

@@ -39,7 +39,7 @@ static size_t print_digits(const char *e_text, char *out)
     int point = atoi(p + 1) + 1;
     while (n > 1 && digits[n - 1] == '0')
         n--;
-    if (point < -14 || point > 15) {
+    if (point < -14 || (point > 15 && (int)n <= point)) { /* digits after the point save no exponent */
         out[len++] = digits[0];
         if (n > 1) {
             out[len++] = '.';
@@ -120,8 +120,8 @@ double value_to_double(const struct value *v)
     case V_DECIMAL: return dec_to_double(v->dec);
     case V_TEMPORAL: return (double)temporal_to_number(&v->t) + v->t.micros / 1e6;
     case V_STRING:
-        if (v->from_hex)
-            return (double)hex_number(v);
+        if (v->from_hex || v->has_index)
+            return (double)(v->has_index ? v->index : hex_number(v));
         narrow(v, text, sizeof text);
         return strtod(text, NULL);
     default: return 0;
@@ -146,8 +146,8 @@ void value_to_decimal(const struct value *v, struct decimal *d)
         }
         return;
     case V_STRING:
-        if (v->from_hex)
-            dec_from_uint(d, hex_number(v));
+        if (v->from_hex || v->has_index)
+            dec_from_uint(d, v->has_index ? v->index : hex_number(v));
         else
             dec_parse(d, text, narrow(v, text, sizeof text), NULL);
         return;

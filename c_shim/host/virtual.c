@@ -127,7 +127,7 @@ static void send_row(session *s, struct virtual_table *v, const uint8_t *row)
 
 unsigned virtual_send(session *s, struct virtual_table *v, const struct stmt *st, uint32_t like_column)
 {
-    struct scope sc = {.s = s, .def = v->def, .clause = "where clause"};
+    struct scope sc = {.s = s, .def = v->def, .clause = "WHERE"};
     if (st->where && expr_bind(&sc, st->where))
         return s->diag.error;
     struct sink_column *columns = arena_alloc(&s->arena, v->def->column_count * sizeof *columns);

@@ -22,13 +22,28 @@ static const char *type_word(const struct column *c)
     }
 }
 
-/* A value for an error text: bytes that are no ASCII print as \xNN. */
-static const char *shown(struct arena *a, const struct value *v)
+/* The first byte that the column's character set cannot take, or the length. */
+static size_t first_bad(const struct column *c, const struct value *t)
+{
+    uint8_t made[4];
+    for (size_t p = 0; p < t->s.len;) {
+        uint32_t code;
+        unsigned n = coll_decode(t->collation, (const uint8_t *)t->s.ptr + p, t->s.len - p, &code);
+        if (!n || !coll_encode(c->collation, code, made))
+            return p;
+        p += n;
+    }
+    return t->s.len;
+}
+
+/* A value for an error text: from what does not fit, bytes as \xNN. */
+static const char *shown(struct arena *a, const struct column *column, const struct value *v)
 {
     struct value t = value_to_text(a, v);
     struct strbuf b = {0};
-    size_t good = v->kind == V_STRING ? coll_well_formed(t.collation, (const uint8_t *)t.s.ptr, t.s.len)
-                                      : t.s.len;
+    bool is_text = column->type == CT_CHAR || column->type == CT_VARCHAR ||
+                   column->type == CT_TEXT || column->type == CT_JSON;
+    size_t good = is_text && v->kind == V_STRING ? first_bad(column, &t) : t.s.len;
     for (size_t i = good < t.s.len ? good : 0; i < t.s.len && b.len < 100; i++) {
         unsigned char c = (unsigned char)t.s.ptr[i];
         if (c < 0x20 || (good < t.s.len && c >= 0x80))
@@ -98,9 +113,10 @@ unsigned store_checked(session *s, const table_def *def, uint32_t column, uint8_
     }
     bool error = !ignore && (s->strict || r == ST_BAD_NULL);
     unsigned code = codes[r];
-    if (code == 1406 && !error)
+    bool temporal = c->type >= CT_DATE && c->type <= CT_TIMESTAMP;
+    if (!error && (code == 1406 || (code == 1292 && temporal)))
         code = 1265; /* without strict mode a long value is "truncated" */
-    const char *text = r == ST_BAD_VALUE || r == ST_BAD_TEMPORAL ? shown(&s->arena, v) : "";
+    const char *text = r == ST_BAD_VALUE || r == ST_BAD_TEMPORAL ? shown(&s->arena, c, v) : "";
     if (r == ST_BAD_NULL)
         store_empty(s, def, c, row);
     unsigned result = warn(s, code, type_word(c), text, def, c, error);

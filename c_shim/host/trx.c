@@ -35,7 +35,7 @@ static unsigned part_begin(session *s, struct part *p)
 
 unsigned statement_begin(session *s, engine *e)
 {
-    struct part *p;
+    struct part *p = NULL;
     unsigned code = part_open(s, e, &p);
     if (code)
         return code;

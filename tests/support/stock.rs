@@ -99,7 +99,8 @@ impl Stock {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    fn client(&self, database: &str, sql: &[u8]) -> Output {
+    /// The stock client, connected to this server, that prints as with `--batch`.
+    pub fn client_command(&self, database: &str) -> Command {
         let mut command = Command::new("mariadb");
         command
             .args([
@@ -112,7 +113,12 @@ impl Stock {
         if !database.is_empty() {
             command.arg(database);
         }
-        let mut child = command
+        command
+    }
+
+    fn client(&self, database: &str, sql: &[u8]) -> Output {
+        let mut child = self
+            .client_command(database)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -152,31 +152,7 @@ impl RecordImage {
     }
 
     fn build_redundant(&mut self, index: &Index, tuple: &Tuple, shape: &Shape) -> Result<()> {
-        let mut data = shape.tail_bytes();
-        let mut short = shape.blob.is_none();
-        for (field, value) in fields(index, tuple, shape.present) {
-            match value {
-                FieldRef::Null => {
-                    check_null(field)?;
-                    data += field.redundant_null_len as usize;
-                    continue;
-                }
-                FieldRef::External(_) => {
-                    check_external(field, value)?;
-                    short = false;
-                }
-                FieldRef::Bytes(bytes) => {
-                    if field.fixed_len != 0 && bytes.len() != field.fixed_len as usize {
-                        return Err(wrong_length(field, bytes.len()));
-                    }
-                }
-            }
-            data += value.len();
-        }
-        if data > usize::from(record::LONG_OFFSET) {
-            return Err(too_long(data));
-        }
-        short &= data <= 127;
+        let (data, short) = redundant_data(index, tuple, shape)?;
         let width = if short { 1 } else { 2 };
         let stored = shape.present + shape.extra_fields();
         let extra = REDUNDANT_EXTRA + stored * width;
@@ -377,6 +353,35 @@ fn fields<'a>(
     n: usize,
 ) -> impl Iterator<Item = (&'a Field, FieldRef<'a>)> {
     index.fields[..n].iter().zip(tuple.fields())
+}
+
+/// Bytes of the data, and whether field ends of one byte each will do.
+fn redundant_data(index: &Index, tuple: &Tuple, shape: &Shape) -> Result<(usize, bool)> {
+    let mut data = shape.tail_bytes();
+    let mut short = shape.blob.is_none();
+    for (field, value) in fields(index, tuple, shape.present) {
+        match value {
+            FieldRef::Null => {
+                check_null(field)?;
+                data += field.redundant_null_len as usize;
+                continue;
+            }
+            FieldRef::External(_) => {
+                check_external(field, value)?;
+                short = false;
+            }
+            FieldRef::Bytes(bytes) => {
+                if field.fixed_len != 0 && bytes.len() != field.fixed_len as usize {
+                    return Err(wrong_length(field, bytes.len()));
+                }
+            }
+        }
+        data += value.len();
+    }
+    if data > usize::from(record::LONG_OFFSET) {
+        return Err(too_long(data));
+    }
+    Ok((data, short && data <= 127))
 }
 
 fn compact_length_bytes(field: &Field, value: FieldRef<'_>) -> Result<usize> {

@@ -126,8 +126,17 @@ fn table(name: &str, id: u64, columns: &[ColumnSpec], indexes: &[IndexSpec]) -> 
 }
 
 /// The hard-wired tables with their roots.
-// long: a table of four definitions, read best in one piece
 pub fn boot_tables(roots: &BootRoots) -> Result<BootTables> {
+    Ok(BootTables {
+        tables: sys_tables(roots).build()?,
+        columns: sys_columns(roots).build()?,
+        indexes: sys_indexes(roots).build()?,
+        fields: sys_fields(roots).build()?,
+    })
+}
+
+/// SYS_TABLES.
+fn sys_tables(roots: &BootRoots) -> TableDef {
     let id_ind = IndexSpec {
         name: "ID_IND",
         id: SYS_TABLES_ID_IND_ID,
@@ -135,7 +144,7 @@ pub fn boot_tables(roots: &BootRoots) -> Result<BootTables> {
         root: roots.table_ids,
         parts: &[1],
     };
-    let tables = table(
+    table(
         "SYS_TABLES",
         SYS_TABLES_ID,
         &[
@@ -152,8 +161,12 @@ pub fn boot_tables(roots: &BootRoots) -> Result<BootTables> {
             IndexSpec::clustered("CLUST_IND", SYS_TABLES_ID, roots.tables, &[0]),
             id_ind,
         ],
-    );
-    let columns = table(
+    )
+}
+
+/// SYS_COLUMNS.
+fn sys_columns(roots: &BootRoots) -> TableDef {
+    table(
         "SYS_COLUMNS",
         SYS_COLUMNS_ID,
         &[
@@ -171,8 +184,12 @@ pub fn boot_tables(roots: &BootRoots) -> Result<BootTables> {
             roots.columns,
             &[0, 1],
         )],
-    );
-    let indexes = table(
+    )
+}
+
+/// SYS_INDEXES.
+fn sys_indexes(roots: &BootRoots) -> TableDef {
+    table(
         "SYS_INDEXES",
         SYS_INDEXES_ID,
         &[
@@ -191,8 +208,12 @@ pub fn boot_tables(roots: &BootRoots) -> Result<BootTables> {
             roots.indexes,
             &[0, 1],
         )],
-    );
-    let fields = table(
+    )
+}
+
+/// SYS_FIELDS.
+fn sys_fields(roots: &BootRoots) -> TableDef {
+    table(
         "SYS_FIELDS",
         SYS_FIELDS_ID,
         &[
@@ -206,13 +227,7 @@ pub fn boot_tables(roots: &BootRoots) -> Result<BootTables> {
             roots.fields,
             &[0, 1],
         )],
-    );
-    Ok(BootTables {
-        tables: tables.build()?,
-        columns: columns.build()?,
-        indexes: indexes.build()?,
-        fields: fields.build()?,
-    })
+    )
 }
 
 /// Definition of SYS_FOREIGN for a new data directory. Ids and roots are the caller's:

@@ -387,7 +387,7 @@ static void take_error(sink *k, unsigned code, const char *sqlstate, const char 
     o->error = code;
     forget_result(o);
     fflush(o->out);
-    if (o->style.line_numbers)
+    if (o->style.line_numbers && o->line > 0)
         fprintf(o->err, "ERROR %u (%s) at line %u: %s\n", code, sqlstate, o->line, message);
     else
         fprintf(o->err, "ERROR %u (%s): %s\n", code, sqlstate, message);

@@ -109,6 +109,8 @@ void select_columns(struct select_run *r)
         const struct expr *e = r->items[i].expr;
         columns[i].name = r->headings[i];
         columns[i].numeric = numeric_expr(r, e);
+        columns[i].not_null = (e->kind == E_LITERAL && e->value.kind != V_NULL) ||
+                              (e->kind == E_AGGREGATE && e->op == AGG_COUNT);
         if (e->kind == E_COLUMN) {
             const struct column *c = &r->scope.def->columns[e->column];
             columns[i].binary = c->type == CT_BLOB || c->type == CT_BINARY || c->type == CT_VARBINARY ||

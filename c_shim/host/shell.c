@@ -223,7 +223,7 @@ static bool source(shell *sh, const char *text, unsigned number)
     return good;
 }
 
-static bool use(shell *sh, const char *text, unsigned line)
+static bool use(shell *sh, const char *text, unsigned line, bool announce)
 {
     char *database = argument(sh, text), *sql;
     int length = 0;
@@ -244,11 +244,16 @@ static bool use(shell *sh, const char *text, unsigned line)
     session_run(sh->s, sql, (size_t)length, output_sink(sh->o));
     sh->running = false;
     output_quiet(sh->o, false);
-    if (output_error(sh->o) == 0)
+    if (announce && output_error(sh->o) == 0)
         output_line(sh->o, "Database changed");
     free(sql);
     free(database);
     return goes_on(sh, output_error(sh->o));
+}
+
+bool shell_use(shell *sh, const char *database)
+{
+    return use(sh, database, 0, false);
 }
 
 static bool run_statement(shell *sh)
@@ -258,7 +263,7 @@ static bool run_statement(shell *sh)
 
     if (split->length > 4 && strncasecmp(split->text, "use", 3) == 0 &&
         isspace((unsigned char)split->text[3])) {
-        bool good = use(sh, split->text + 3, line);
+        bool good = use(sh, split->text + 3, line, true);
 
         splitter_clear(split);
         return good;
@@ -302,7 +307,7 @@ static bool run_command(shell *sh, char letter, const char *rest, unsigned line)
     case '.':
         return source(sh, rest, line);
     case 'u':
-        return use(sh, rest, line);
+        return use(sh, rest, line, true);
     case '!':
         fflush(stdout);
         return system(rest) == 0 || complain(sh, line, "The system command failed");

@@ -25,6 +25,9 @@ typedef struct shell shell;
 shell *shell_new(session *s, output *o, const shell_settings *settings);
 void shell_free(shell *sh);
 
+/* Makes a database the current one, without a word. False: the error is printed, and ends things. */
+bool shell_use(shell *sh, const char *database);
+
 /* Each runs to the end of its input, or to the first error. False: an error ended it. */
 bool shell_run_stream(shell *sh, FILE *input);
 bool shell_run_string(shell *sh, const char *text);

@@ -85,6 +85,7 @@ fn round(script: &mut String, number: usize, version: &str, next: &Path, plugins
 }
 
 #[test]
+#[ignore = "needs the whole engine"]
 fn fifty_swaps_in_a_row_keep_the_data_and_run_the_build_that_lies_there() {
     let scratch = Scratch::new("swap");
     let (plugins, data) = (scratch.dir("plugins"), scratch.dir("data"));

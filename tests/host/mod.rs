@@ -79,7 +79,7 @@ fn random_statements_and_rollbacks_leave_the_heap_as_a_model_has_it() {
             .args([
                 "-std=gnu11",
                 "-g",
-                "-O1",
+                "-O0",
                 "-fsanitize=address,undefined",
                 "-D_GNU_SOURCE",
             ])

@@ -72,6 +72,7 @@ typedef xt_status xt_session_set_isolation_fn(xt_session *session, uint32_t isol
 #define XT_SESSION_TRX_ABORTED 8u    /* only trx_rollback is accepted */
 #define XT_SESSION_HAS_LOCKS 16u     /* it holds row or table locks (metadata locks must stay) */
 #define XT_SESSION_HAS_VIEW 32u      /* it has a read view */
+#define XT_SESSION_IN_STATEMENT 64u  /* between statement_begin and statement_end */
 
 typedef struct xt_session_info {
   uint32_t struct_size;

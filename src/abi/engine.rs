@@ -1,6 +1,7 @@
 //! engine.h: the engine's life.
 
 use std::ffi::c_char;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -25,7 +26,29 @@ pub(super) struct EngineBox {
     error: Mutex<String>,
     /// Connection ids of open sessions.
     sessions: Mutex<Sessions>,
+    /// Open table handles.
     tables: AtomicU32,
+    /// Calls in flight that came without a session.
+    calls: AtomicU32,
+}
+
+/// The running engine, for the length of a call: it is not closed meanwhile.
+pub(super) struct Running<'o> {
+    owner: &'o EngineBox,
+    engine: Arc<Engine>,
+}
+
+impl Deref for Running<'_> {
+    type Target = Arc<Engine>;
+    fn deref(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.owner.calls.fetch_sub(1, Ordering::Release);
+    }
 }
 
 #[derive(Default)]
@@ -53,11 +76,21 @@ impl Handled for EngineBox {
 /// Text of the last engine_create that failed.
 static CREATE_ERROR: Mutex<String> = Mutex::new(Rank::None, String::new());
 
+fn not_running() -> Fault {
+    Fault::new(c::XT_NOT_RUNNING, "the engine is not running")
+}
+
 impl EngineBox {
     /// The running engine.
-    pub(super) fn engine(&self) -> Outcome<Arc<Engine>> {
-        let not_running = || Fault::new(c::XT_NOT_RUNNING, "the engine is not running");
-        self.running.read().clone().ok_or_else(not_running)
+    pub(super) fn engine(&self) -> Outcome<Running<'_>> {
+        let running = self.running.read();
+        let engine = running.clone().ok_or_else(not_running)?;
+        // Counted under the read lock: deinit looks under the write lock.
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        Ok(Running {
+            owner: self,
+            engine,
+        })
     }
 
     /// Its host.
@@ -94,8 +127,9 @@ impl EngineBox {
 
     /// A table was opened (+1) or closed (-1).
     pub(super) fn tables_changed(&self, by: i32) {
-        // Relaxed: deinit reads it again and again, and compares the engine's share count as well.
-        self.tables.fetch_add(by as u32, Ordering::Relaxed);
+        // A table is opened inside a session's call, and a session is counted by a list of its own:
+        // no deinit can miss it.
+        self.tables.fetch_add(by as u32, Ordering::AcqRel);
     }
 
     fn control(&self) -> Outcome<Control<'_>> {
@@ -107,12 +141,11 @@ impl EngineBox {
         Ok(Control(self))
     }
 
-    /// Who keeps `engine` from being closed; `None`: nobody.
-    fn holders(&self, engine: &Arc<Engine>) -> Option<String> {
+    /// Who keeps the engine from being closed; `None`: nobody.
+    fn holders(&self) -> Option<String> {
         let connections = self.sessions.lock().connections.clone();
-        let tables = self.tables.load(Ordering::Relaxed);
-        // One share is in `running`, one is the caller's.
-        let calls = Arc::strong_count(engine).saturating_sub(2);
+        let tables = self.tables.load(Ordering::Acquire);
+        let calls = self.calls.load(Ordering::Acquire);
         let mut who = Vec::new();
         if !connections.is_empty() {
             let ids: Vec<String> = connections.iter().take(20).map(u64::to_string).collect();
@@ -126,7 +159,7 @@ impl EngineBox {
         if tables > 0 {
             who.push(format!("{tables} open table handle(s)"));
         }
-        if who.is_empty() && calls > 0 {
+        if calls > 0 {
             who.push("a call that is still running".to_string());
         }
         (!who.is_empty()).then(|| who.join("; "))
@@ -163,6 +196,7 @@ pub(super) unsafe extern "C" fn create(
             error: Mutex::new(Rank::None, String::new()),
             sessions: Mutex::new(Rank::None, Sessions::default()),
             tables: AtomicU32::new(0),
+            calls: AtomicU32::new(0),
         };
         *engine = handle::publish(Arc::new(made))?;
         host::add_sink(&shim);
@@ -274,24 +308,27 @@ pub(super) extern "C" fn pre_shutdown(engine: *mut c::xt_engine) -> c::xt_status
 
 pub(super) extern "C" fn deinit(engine: *mut c::xt_engine, timeout_ms: u32) -> c::xt_status {
     with_engine(engine, |owner| {
-        let running = owner.engine()?;
+        if owner.running.read().is_none() {
+            return Err(not_running());
+        }
         let _control = owner.control()?;
-        wait_until_idle(owner, &running, timeout_ms)?;
+        let engine = take_when_idle(owner, timeout_ms)?;
         // Whatever happens in `close`, for the host the engine is closed.
-        *owner.running.write() = None;
-        Ok(running.close()?)
+        Ok(engine.close()?)
     })
 }
 
-/// Waits for sessions, tables and calls to go.
-fn wait_until_idle(owner: &EngineBox, engine: &Arc<Engine>, timeout_ms: u32) -> Outcome {
+/// Waits for sessions, tables and calls to go, then takes the engine away from new ones.
+fn take_when_idle(owner: &EngineBox, timeout_ms: u32) -> Outcome<Arc<Engine>> {
     let started = Instant::now();
     let timeout = Duration::from_millis(timeout_ms.into());
     let pause = Event::new();
     loop {
-        let Some(who) = owner.holders(engine) else {
-            return Ok(());
+        let mut running = owner.running.write();
+        let Some(who) = owner.holders() else {
+            return running.take().ok_or_else(not_running);
         };
+        drop(running);
         if started.elapsed() >= timeout {
             return Err(Fault::new(
                 c::XT_BUSY,
@@ -321,8 +358,7 @@ pub(super) extern "C" fn state(engine: *const c::xt_engine) -> u32 {
     let mut state = 0;
     edge(|| {
         let owner = handle::look_up::<EngineBox>(engine)?;
-        let running = owner.running.read().clone();
-        state = match running {
+        state = match &*owner.running.read() {
             None => c::XT_STATE_CREATED,
             Some(engine) if engine.stopped().is_some() => c::XT_STATE_STOPPED,
             Some(_) => c::XT_STATE_RUNNING,

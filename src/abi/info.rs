@@ -177,7 +177,7 @@ pub(super) unsafe extern "C" fn monitor(
     with_engine(engine, |owner| {
         let emit = emit.ok_or_else(|| Fault::new(c::XT_NULL_ARGUMENT, "emit is NULL"))?;
         let text = match kind {
-            c::XT_MONITOR_STATUS => info::monitor_text(&owner.engine()?),
+            c::XT_MONITOR_STATUS => info::monitor_text(&*owner.engine()?),
             // Latches are not counted one by one: nothing was waited for that could be named.
             c::XT_MONITOR_MUTEX => String::new(),
             other => return Err(Fault::invalid(format!("{other} is not a kind of monitor"))),

@@ -285,8 +285,9 @@ pub(super) unsafe extern "C" fn state(
     session: *const c::xt_session,
     info: *mut c::xt_session_info,
 ) -> c::xt_status {
-    with_engine_session(session, |session| {
-        let is = session.state();
+    with_session(session, |inner| {
+        let in_statement = inner.in_statement;
+        let is = inner.session()?.state();
         let bits = [
             (is.in_trx, c::XT_SESSION_IN_TRX),
             (is.changed, c::XT_SESSION_TRX_CHANGED),
@@ -294,6 +295,7 @@ pub(super) unsafe extern "C" fn state(
             (is.aborted, c::XT_SESSION_TRX_ABORTED),
             (is.has_locks, c::XT_SESSION_HAS_LOCKS),
             (is.has_view, c::XT_SESSION_HAS_VIEW),
+            (in_statement, c::XT_SESSION_IN_STATEMENT),
         ];
         let flags = bits
             .iter()

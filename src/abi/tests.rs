@@ -240,20 +240,16 @@ fn a_bad_template_is_refused_with_the_columns_name() {
     let good_keys = keys(&names, &parts);
     columns[1].type_ = 99;
     // SAFETY: everything that the definition points to is alive.
-    let fault = unsafe { template::read(&def(&columns, &good_keys)) }
-        .err()
-        .expect("no such type");
+    let fault = unsafe { template::read(&def(&columns, &good_keys)) }.expect_err("no such type");
     assert!(fault.text().contains("column name"), "{}", fault.text());
     let mut no_columns = def(&columns, &good_keys);
     no_columns.columns = ptr::null();
     // SAFETY: the same.
-    let fault = unsafe { template::read(&no_columns) }.err().expect("NULL");
+    let fault = unsafe { template::read(&no_columns) }.expect_err("NULL");
     assert_eq!(fault.code(), c::XT_NULL_ARGUMENT as c::xt_status);
     no_columns.columns_count = u32::MAX;
     // SAFETY: the same.
-    let fault = unsafe { template::read(&no_columns) }
-        .err()
-        .expect("too many");
+    let fault = unsafe { template::read(&no_columns) }.expect_err("too many");
     assert_eq!(fault.code(), c::XT_INVALID as c::xt_status);
 }
 

@@ -38,6 +38,7 @@ static void order_of_calls(void) {
   EXPECT(XT_WRONG_ORDER, xt->statement_end(session));
   EXPECT(XT_WRONG_ORDER, xt->statement_rollback(session));
   OK(xt->statement_begin(session, 0));
+  CHECK(flags() & XT_SESSION_IN_STATEMENT);
   EXPECT(XT_WRONG_ORDER, xt->statement_begin(session, 0));
   OK(xt->statement_end(session));
   OK(xt->trx_commit(session));

@@ -63,11 +63,10 @@ static void *signal_main(void *argument)
 }
 
 /* Before any other thread exists, so that all of them inherit the mask. */
-static void start_signals(void)
+static bool start_signals(pthread_t *thread)
 {
     static pthread_t main_thread;
     struct sigaction action = { .sa_handler = wake };
-    pthread_t thread;
     sigset_t blocked;
 
     main_thread = pthread_self();
@@ -78,8 +77,13 @@ static void start_signals(void)
     pthread_sigmask(SIG_BLOCK, &blocked, NULL);
     sigaction(SIGUSR1, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
-    if (pthread_create(&thread, NULL, signal_main, &main_thread) == 0)
-        pthread_detach(thread);
+    return pthread_create(thread, NULL, signal_main, &main_thread) == 0;
+}
+
+static void stop_signals(pthread_t thread)
+{
+    pthread_cancel(thread); /* it stands in sigwait, which is where it may be cancelled */
+    pthread_join(thread, NULL);
 }
 
 /* ------------------------------------------------------------------------------- the host */
@@ -258,6 +262,8 @@ static int start_log(const host_options *options)
 int main(int argc, char **argv)
 {
     host_options options;
+    pthread_t signals;
+    bool has_signals;
     host h;
     int result;
 
@@ -277,12 +283,14 @@ int main(int argc, char **argv)
         options_free(&options);
         return result;
     }
-    start_signals();
+    has_signals = start_signals(&signals);
     result = host_start(&h, &options);
     if (result == 0)
         result = options.sessions != NULL ? run_sessions(&h, &options) : run_client(&h, &options);
     if (!host_stop(&h) && result == 0)
         result = 1;
+    if (has_signals)
+        stop_signals(signals);
     options_free(&options);
     return result;
 }

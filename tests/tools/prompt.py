@@ -111,6 +111,16 @@ def history(t):
     check("remembered" in out, f"the arrow key brings the statement back: {out!r}")
 
 
+def interrupt(t):
+    t.type("SELECT SLEEP(60);\n")
+    t.expect("SLEEP(60);")
+    time.sleep(0.5)  # too early only makes the statement run its minute, and the test fail
+    begun = time.monotonic()
+    t.type("\x03")
+    t.expect("xtradb [(none)]> ")
+    check(time.monotonic() - begun < 10, "control-C ends the running statement")
+
+
 def leaving(t):
     t.type("\\q\n")
     t.expect("Bye")
@@ -128,7 +138,7 @@ def main():
     argv = [str(args.host.resolve()), "--no-defaults", f"--datadir={args.scratch}"]
     terminal = Terminal(argv, env)
     try:
-        for step in (statements_and_continuation, errors_do_not_end_it, databases):
+        for step in (statements_and_continuation, errors_do_not_end_it, databases, interrupt):
             step(terminal)
         editing = has_editing(args.host)
         if editing:

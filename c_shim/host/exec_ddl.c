@@ -106,6 +106,20 @@ static unsigned create_table(session *s, struct create_table *ct, table_def *def
     return code;
 }
 
+/* A definition whose table the engine does not have (a crash in DROP) is in nobody's way. */
+static bool engine_has(session *s, const table_def *def)
+{
+    struct part *p;
+    engine *e;
+    se_table *t = NULL;
+    if (engine_part(s, def->engine_name, &e, &p))
+        return true;
+    int rc = e->ops->open(e, p->es, def, &t);
+    if (t)
+        e->ops->close(t);
+    return rc != SE_NO_SUCH_TABLE;
+}
+
 static unsigned drop_one(session *s, const char *db, const char *name, bool *missing);
 
 unsigned exec_create_table(session *s, struct create_table *ct)
@@ -118,23 +132,9 @@ unsigned exec_create_table(session *s, struct create_table *ct)
     if (!mdl_lock(s, db, ct->table.name, MDL_EXCLUSIVE))
         return s->diag.error;
     table_def *there = catalog_find(s, db, ct->table.name);
-    if (there && !ct->or_replace) {
-        /* A definition whose table the engine does not have (a crash in DROP) is in nobody's way:
-         * the engine decides. */
-        if (ct->if_not_exists && !there->from_engine) {
-            struct part *p;
-            engine *e;
-            se_table *t = NULL;
-            bool real = !engine_part(s, there->engine_name, &e, &p) && !e->ops->open(e, p->es, there, &t);
-            if (t)
-                e->ops->close(t);
-            if (real) {
-                sql_note(s, 1050, ct->table.name);
-                catalog_release(s->h, there);
-                return 0;
-            }
-        }
-    } else if (there) {
+    if (there && !ct->or_replace && engine_has(s, there))
+        return table_exists(s, ct, there);
+    if (there && ct->or_replace) {
         bool missing;
         tables_close_everywhere(s->h, db, ct->table.name);
         drop_one(s, db, ct->table.name, &missing);
@@ -200,15 +200,14 @@ static unsigned rename_one(session *s, const struct table_name *from, const stru
         new_db = s->db;
     if (!mdl_lock(s, db, from->name, MDL_EXCLUSIVE) || !mdl_lock(s, new_db, to->name, MDL_EXCLUSIVE))
         return s->diag.error;
-    table_def *there = catalog_find(s, new_db, to->name);
-    if (there) {
-        catalog_release(s->h, there);
-        return sql_error(s, 1050, to->name);
-    }
     tables_close_everywhere(s->h, db, from->name);
     table_def *def = catalog_get(s, db, from->name);
-    if (!def)
-        return s->diag.error;
+    table_def *there = def ? catalog_find(s, new_db, to->name) : NULL;
+    if (!def || there) {
+        catalog_release(s->h, there);
+        catalog_release(s->h, def);
+        return def ? sql_error(s, 1050, to->name) : s->diag.error;
+    }
     unsigned code = engine_part(s, def->engine_name, &e, &p);
     int rc = code ? 0 : e->ops->rename_table(e, p->es, db, from->name, new_db, to->name);
     if (rc)

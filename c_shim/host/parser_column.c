@@ -25,7 +25,7 @@ static const struct type_name {
     {"ENUM", CT_ENUM, 0},             {"SET", CT_SET, 0},             {"BIT", CT_BIT, 0},
     {"UUID", CT_UUID, 0},             {"INET4", CT_INET4, 0},         {"INET6", CT_INET6, 0},
     {"BOOL", CT_TINYINT, 101},        {"BOOLEAN", CT_TINYINT, 101},   {"NCHAR", CT_CHAR, 102},
-    {"NVARCHAR", CT_VARCHAR, 102},    {"GEOMETRY", CT_GEOMETRY, 4},   {"POINT", CT_GEOMETRY, 4},
+    {"NVARCHAR", CT_VARCHAR, 102},    {"CHARACTER", CT_CHAR, 0},        {"GEOMETRY", CT_GEOMETRY, 4},   {"POINT", CT_GEOMETRY, 4},
     {"LINESTRING", CT_GEOMETRY, 4},   {"POLYGON", CT_GEOMETRY, 4},
 };
 
@@ -71,11 +71,9 @@ bool p_column_type(struct parser *p, struct column_spec *c)
     if (t->type == CT_ENUM || t->type == CT_SET) {
         p_members(p, c);
     } else if (c->type == CT_TEXT || c->type == CT_BLOB || c->type == CT_JSON || c->type == CT_GEOMETRY) {
-        struct column_spec given = {0};
-        p_type_length(p, &given); /* BLOB(n) picks the smallest that holds n bytes */
-        c->length = t->length;
-        if (given.has_length)
-            c->length = given.length < 256 ? 1 : given.length < 65536 ? 2 : given.length < 1u << 24 ? 3 : 4;
+        p_type_length(p, c); /* TEXT(n): the smallest that holds n characters */
+        if (!c->has_length)
+            c->length = t->length;
     } else {
         p_type_length(p, c);
     }
@@ -144,7 +142,7 @@ static void p_check_clause(struct parser *p, struct column_spec *c)
                 e->args[0]->kind == E_COLUMN && !strcasecmp(e->args[0]->name, c->name);
     if (json && c->type == CT_TEXT && c->length == 4)
         c->type = CT_JSON;
-    else
+    else if (!json || c->type != CT_JSON)
         p_error(p, 1235, "CHECK");
 }
 

@@ -334,6 +334,8 @@ unsigned sysvar_set(session *s, enum set_scope scope, const char *name, const st
         unsigned code = var->apply(s, var->name, text);
         if (code)
             return code;
+        for (char *p = text; var->apply == apply_isolation && *p; p++)
+            *p = (char)toupper((unsigned char)*p);
     }
     const struct sysvar *other = twin(var->name) ? sysvar_find(twin(var->name)) : NULL;
     if (global) {

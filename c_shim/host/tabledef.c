@@ -73,8 +73,10 @@ static bool build_default(session *s, table_def *def, uint32_t i, const struct c
         expr_bind(&sc, spec->default_value);
         v = expr_eval(&sc, spec->default_value);
         if (v.kind == V_NULL && !c->null_mask) {
-            sql_error(s, 1067, c->name);
-            return false;
+            c->flags &= ~(uint32_t)COL_HAS_DEFAULT; /* a key column that said DEFAULT NULL */
+            if (spec->flags & COL_NOT_NULL || spec->primary)
+                sql_error(s, 1067, c->name);
+            return !s->diag.error;
         }
         result = value_store(&a, c, def->defaults, &v, s->zone_seconds);
     } else if (c->null_mask) {

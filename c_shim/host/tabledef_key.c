@@ -115,22 +115,12 @@ static bool build_key(session *s, const struct key_spec *spec, table_def *def)
     return true;
 }
 
-/* Columns of the primary key become NOT NULL, unless NULL was written. */
-static bool primary_not_null(session *s, const struct create_table *ct, table_def *def)
+/* Columns of the primary key become NOT NULL, even where NULL was written. */
+static void primary_not_null(table_def *def)
 {
-    for (uint32_t i = 0; i < def->key_count; i++) {
-        if (!(def->keys[i].flags & KEY_PRIMARY))
-            continue;
-        for (uint32_t j = 0; j < def->keys[i].part_count; j++) {
-            uint32_t col = def->keys[i].parts[j].col;
-            if (ct->columns[col].null_given) {
-                sql_error(s, 1171);
-                return false;
-            }
-            def->columns[col].flags |= COL_NOT_NULL;
-        }
-    }
-    return true;
+    for (uint32_t i = 0; i < def->key_count; i++)
+        for (uint32_t j = 0; def->keys[i].flags & KEY_PRIMARY && j < def->keys[i].part_count; j++)
+            def->columns[def->keys[i].parts[j].col].flags |= COL_NOT_NULL;
 }
 
 /* The server's order: primary key, unique without NULLs, unique, others; else as written. */
@@ -178,8 +168,7 @@ bool tabledef_keys(session *s, const struct create_table *ct, table_def *def)
     for (uint32_t i = 0; i < ct->key_count; i++)
         if (!build_key(s, &ct->keys[i], def))
             return false;
-    if (!primary_not_null(s, ct, def))
-        return false;
+    primary_not_null(def);
     sort_keys(def);
     if (!autoinc_has_key(def)) {
         sql_error(s, 1075);

@@ -36,6 +36,8 @@ create table x (a date default '2024-02-31');
 create table x (a varchar(70000));
 create table x (a char(256));
 create table x (a int null primary key);
+show create table x;
+drop table x;
 create table x (a enum('x','x'));
 create table x (a decimal(66,2));
 create table x (a nosuch);

@@ -17,14 +17,17 @@ if [ "${SANITIZE:-0}" = 1 ]; then
 fi
 status=0
 
-if [ -z "${OBJECTS:-}" ]; then
+edit=
+if [ -n "${OBJECTS:-}" ]; then
+    edit=$(pkg-config --libs libedit 2> /dev/null || true) # as the Makefile builds them
+else
     OBJECTS=$work
     for source in "$root"/c_shim/host/*.c; do
         ${CC:-cc} $flags -c "$source" -o "$work/$(basename "$source" .c).o"
     done
 fi
 objects=$(ls "$OBJECTS"/*.o | grep -v '/main\.o$')
-libraries="-rdynamic -ldl -lm ${HOST_LIBS:-}"
+libraries="-rdynamic -ldl -lm $edit"
 for test in values parser; do
     ${CC:-cc} $flags "$root/tests/host/unit_$test.c" $objects $libraries -o "$work/unit_$test"
 done

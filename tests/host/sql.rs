@@ -1,0 +1,24 @@
+//! The SQL half of the host: values and parser alone, and its answers on the builtin engine against those that
+//! a stock server gave to the same statements.
+
+use crate::support::cc::artifact;
+use crate::support::run;
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn values_statements_and_answers_are_those_of_the_stock_server() {
+    let host = artifact("xtradb-host");
+    let objects = host.parent().expect("a file has a folder").join("host");
+    let output = run(Command::new(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/host/run_unit.sh"),
+    )
+    .arg(&host)
+    .env("OBJECTS", objects));
+    assert!(
+        output.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

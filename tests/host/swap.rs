@@ -3,7 +3,6 @@
 use crate::support::cc::artifact;
 use crate::support::run;
 use crate::support::scratch::Scratch;
-use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,116 +31,148 @@ fn other_build(library: &[u8], version: &str) -> (Vec<u8>, String) {
     (bytes, other)
 }
 
-/// One round: the build of the round is used by three sessions, taken out, and the next one is put in.
-fn round(script: &mut String, number: usize, version: &str, next: &Path, plugins: &Path) {
-    let mut line = |text: String| {
-        script.push_str(&text);
-        script.push('\n');
-    };
-    line(
-        "a: SELECT PLUGIN_VERSION FROM INFORMATION_SCHEMA.PLUGINS WHERE PLUGIN_NAME = 'InnoDB'"
-            .into(),
-    );
-    line(format!("    {version}"));
-    if number == 0 {
-        line("a: CREATE TABLE t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB\n    ok".into());
-    }
-    line(format!(
-        "b: INSERT INTO t VALUES ({number}, {})\n    ok, 1 row",
-        number * 2
-    ));
-    line("b: BEGIN\n    ok\nc: BEGIN\n    ok".into());
-    line(format!(
-        "b: UPDATE t SET v = v + 1 WHERE id = {number}\n    ok, 1 row"
-    ));
-    line(format!(
-        "c: UPDATE t SET v = v + 1 WHERE id = {number}\n    c blocks"
-    ));
-    // In use: the error says by whom, the plugin stays, and the statement may be repeated.
-    line("a: UNINSTALL SONAME 'libxtradb.so'".into());
-    line(
-        "    ERROR 1620 (HY000): Plugin 'InnoDB' is busy: session 2 uses it. It stays active; try \
-         again when that session's transaction has ended"
-            .into(),
-    );
-    line("b: COMMIT\n    ok\n    c resumes\n        ok, 1 row\nc: ROLLBACK\n    ok".into());
-    line(format!(
-        "c: SELECT COUNT(*), MAX(id), SUM(v) FROM t\n    {} | {number} | {}",
-        number + 1,
-        {
-            let n = number as u64 + 1;
-            n * (n - 1) + n
+/// Two builds in a scratch directory, the first one in place, and a host that finds them there.
+struct Stage {
+    scratch: Scratch,
+    builds: [(PathBuf, String); 2],
+    plugins: PathBuf,
+    data: PathBuf,
+}
+
+impl Stage {
+    fn new(name: &str) -> Stage {
+        let scratch = Scratch::new(name);
+        let (plugins, data) = (scratch.dir("plugins"), scratch.dir("data"));
+        let library = fs::read(artifact("libxtradb.so")).expect("the library can be read");
+        let (other, other_version) = other_build(&library, VERSION);
+        let builds = [
+            (scratch.path().join("first.so"), VERSION.to_owned()),
+            (scratch.path().join("second.so"), other_version),
+        ];
+        fs::write(&builds[0].0, &library).expect("the first build can be written");
+        fs::write(&builds[1].0, &other).expect("the second build can be written");
+        fs::copy(&builds[0].0, plugins.join("libxtradb.so")).expect("it can be put in place");
+        Stage {
+            scratch,
+            builds,
+            plugins,
+            data,
         }
-    ));
-    line("a: UNINSTALL SONAME 'libxtradb.so'\n    ok".into());
-    line("c: SELECT * FROM t".into());
-    line("    ERROR 1286 (42000): Unknown storage engine 'InnoDB'".into());
-    line(format!(
-        "system cp {} {p}/.new && mv {p}/.new {p}/libxtradb.so",
-        next.display(),
-        p = plugins.display()
-    ));
-    line("a: INSTALL SONAME 'libxtradb.so'\n    ok".into());
+    }
+
+    fn host(&self) -> Command {
+        let mut command = Command::new(artifact("xtradb-host"));
+        command
+            .arg("--no-defaults")
+            .arg(format!("--datadir={}", self.data.display()))
+            .arg(format!("--plugin-dir={}", self.plugins.display()));
+        command
+    }
+
+    /// A step of a script that puts a build in place, by rename.
+    fn put(&self, build: &Path) -> String {
+        let folder = self.plugins.display();
+        format!(
+            "system cp {} {folder}/.new && mv {folder}/.new {folder}/libxtradb.so\n",
+            build.display()
+        )
+    }
+
+    /// Runs a script that must print itself, without a word in the log (a library that stays in memory
+    /// is reported there).
+    fn run(&self, host: &mut Command, script: &str) {
+        let path = self.scratch.path().join("swap.txt");
+        fs::write(&path, script).expect("the script can be written");
+        let output = run(host.arg(format!("--sessions={}", path.display())));
+        let today = String::from_utf8_lossy(&output.stdout);
+        let different = today.lines().zip(script.lines()).position(|(a, b)| a != b);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            today == script && output.status.success() && stderr.is_empty(),
+            "{}, first difference at {:?}: {:?}\n{stderr}",
+            output.status,
+            different.map(|line| line + 1),
+            different.and_then(|line| today.lines().nth(line))
+        );
+    }
+}
+
+const SHOW_VERSION: &str =
+    "SELECT PLUGIN_NAME, PLUGIN_VERSION FROM INFORMATION_SCHEMA.PLUGINS WHERE PLUGIN_NAME =";
+
+/// One round: the build of the round is used by three sessions, taken out, and the next one is put in.
+fn round(script: &mut String, number: u64, version: &str) {
+    let sum = (number + 1) * number + number + 1;
+    *script += &format!(
+        "a: {SHOW_VERSION} 'InnoDB'\n    InnoDB | {version}\n\
+         b: INSERT INTO t VALUES ({number}, {v})\n    ok, 1 row\n\
+         b: BEGIN\n    ok\n\
+         c: BEGIN\n    ok\n\
+         b: UPDATE t SET v = v + 1 WHERE id = {number}\n    ok, 1 row\n\
+         c: UPDATE t SET v = v + 1 WHERE id = {number}\n    c blocks\n\
+         # In use: the error says by whom, the plugin stays, and the statement may be repeated.\n\
+         a: UNINSTALL SONAME 'libxtradb.so'\n    \
+         ERROR 1620 (HY000): Plugin 'InnoDB' is busy: session 2 uses it. It stays active; try again \
+         when that session's transaction has ended\n\
+         b: COMMIT\n    ok\n    c resumes\n        ok, 1 row\n\
+         c: ROLLBACK\n    ok\n\
+         c: SELECT COUNT(*), MAX(id), SUM(v) FROM t\n    {rows} | {number} | {sum}\n\
+         a: UNINSTALL SONAME 'libxtradb.so'\n    ok\n\
+         c: SELECT * FROM t\n    ERROR 1286 (42000): Unknown storage engine 'InnoDB'\n",
+        v = number * 2,
+        rows = number + 1,
+    );
 }
 
 #[test]
 #[ignore = "needs the whole engine"]
 fn fifty_swaps_in_a_row_keep_the_data_and_run_the_build_that_lies_there() {
-    let scratch = Scratch::new("swap");
-    let (plugins, data) = (scratch.dir("plugins"), scratch.dir("data"));
-    let library = fs::read(artifact("libxtradb.so")).expect("the library can be read");
-    let (other, other_version) = other_build(&library, VERSION);
-    let builds: [(PathBuf, &str); 2] = [
-        (scratch.path().join("first.so"), VERSION),
-        (scratch.path().join("second.so"), &other_version),
-    ];
-    fs::write(&builds[0].0, &library).expect("the first build can be written");
-    fs::write(&builds[1].0, &other).expect("the second build can be written");
-    fs::copy(&builds[0].0, plugins.join("libxtradb.so")).expect("it can be put in place");
-    let mut script = String::from("# Swaps of the engine under sessions that live on.\n");
-    for number in 0..ROUNDS {
-        let (version, next) = (builds[number % 2].1, &builds[(number + 1) % 2].0);
-        round(&mut script, number, version, next, &plugins);
-    }
-    let path = scratch.path().join("swap.txt");
-    fs::write(&path, &script).expect("the script can be written");
-
-    let host = || {
-        let mut command = Command::new(artifact("xtradb-host"));
-        command
-            .arg("--no-defaults")
-            .arg(format!("--datadir={}", data.display()))
-            .arg(format!("--plugin-dir={}", plugins.display()))
-            .arg("--ignore-builtin-innodb")
-            .arg("--plugin-load=libxtradb.so");
-        command
-    };
-    let created = run(host().args(["-e", "CREATE DATABASE d"]));
+    let stage = Stage::new("swap");
+    let mut host = stage.host();
+    host.args([
+        "--ignore-builtin-innodb",
+        "--plugin-load=libxtradb.so",
+        "--database=d",
+    ]);
+    let created = run(stage
+        .host()
+        .args(["--ignore-builtin-innodb", "--plugin-load=libxtradb.so"])
+        .args([
+            "-e",
+            "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v INT)",
+        ]));
     assert!(
         created.status.success(),
         "{}",
         String::from_utf8_lossy(&created.stderr)
     );
-    let output = run(host()
-        .arg("--database=d")
-        .arg(format!("--sessions={}", path.display())));
-    let today = String::from_utf8_lossy(&output.stdout);
-    let mut why = String::new();
-    for (number, (today, expected)) in today.lines().zip(script.lines()).enumerate() {
-        if today != expected {
-            write!(
-                why,
-                "line {}: expected {expected:?}, got {today:?}",
-                number + 1
-            )
-            .expect("a string takes everything");
-            break;
-        }
+    let mut script = String::from("# Swaps of the engine under sessions that live on.\n");
+    for number in 0..ROUNDS {
+        round(&mut script, number as u64, &stage.builds[number % 2].1);
+        script += &stage.put(&stage.builds[(number + 1) % 2].0);
+        script += "a: INSTALL SONAME 'libxtradb.so'\n    ok\n";
     }
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        today == script && output.status.success() && stderr.is_empty(),
-        "{}: {why}\n{stderr}",
-        output.status
-    );
+    stage.run(&mut host, &script);
+}
+
+#[test]
+fn a_library_of_which_only_tables_are_used_leaves_memory_fifty_times_in_a_row() {
+    let stage = Stage::new("swap-tables");
+    let mut script =
+        String::from("# The builtin engine stays; tables of the library come and go.\n");
+    script += "b: DO 1\n    ok\nc: DO 1\n    ok\n";
+    for number in 0..ROUNDS {
+        let (build, version) = &stage.builds[number % 2];
+        script += &stage.put(build);
+        script += &format!(
+            "a: INSTALL PLUGIN innodb_trx SONAME 'libxtradb'\n    ok\n\
+             b: INSTALL PLUGIN innodb_cmp SONAME 'libxtradb'\n    ok\n\
+             c: {SHOW_VERSION} 'INNODB_CMP'\n    INNODB_CMP | {version}\n\
+             c: SELECT COUNT(*) FROM INFORMATION_SCHEMA.INNODB_TRX\n    0\n\
+             b: UNINSTALL PLUGIN innodb_trx\n    ok\n\
+             a: {SHOW_VERSION} 'INNODB_CMP'\n    INNODB_CMP | {version}\n\
+             a: UNINSTALL PLUGIN innodb_cmp\n    ok\n"
+        );
+    }
+    stage.run(&mut stage.host(), &script);
 }

@@ -13,17 +13,21 @@ const ROUNDS: usize = 50;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A second build that differs from the first in the version its plugins report: the same bytes with the
-/// last digit of every such string changed. (A string, not code: it ends with NUL and stands alone.)
+/// last digit of the version changed wherever it stands by itself (not as a part of a longer number).
 fn other_build(library: &[u8], version: &str) -> (Vec<u8>, String) {
     let mut other = version.to_owned();
     let last = other.pop().expect("a version has digits");
     other.push(if last == '9' { '8' } else { '9' });
-    let wanted = [version.as_bytes(), b"\0"].concat();
+    let in_number = |byte: u8| byte.is_ascii_digit() || byte == b'.';
     let mut bytes = library.to_vec();
     let mut found = 0;
-    for at in 0..bytes.len() - wanted.len() {
-        if bytes[at..].starts_with(&wanted) {
-            bytes[at..at + other.len()].copy_from_slice(other.as_bytes());
+    for at in 1..bytes.len() - version.len() {
+        let end = at + version.len();
+        if bytes[at..end] == *version.as_bytes()
+            && !in_number(bytes[at - 1])
+            && !in_number(bytes[end])
+        {
+            bytes[at..end].copy_from_slice(other.as_bytes());
             found += 1;
         }
     }

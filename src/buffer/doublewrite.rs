@@ -5,15 +5,9 @@
 
 use std::collections::HashMap;
 
-use crate::format::{checksum, fil};
-use crate::words::{Error, Lsn, PageId, PageNo, Result, be};
-
-/// Offset of the doublewrite header from the end of the TRX_SYS page.
-const HEADER_FROM_END: usize = 200;
-const OFF_MAGIC: usize = 10;
-const OFF_BLOCK_1: usize = 14;
-const OFF_BLOCK_2: usize = 18;
-const MAGIC: u32 = 536_853_855;
+use crate::format::fsp::Geometry;
+use crate::format::{checksum, fil, trx_sys};
+use crate::words::{Error, Lsn, PageId, PageNo, Result};
 
 /// Where the two blocks start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,26 +22,26 @@ impl Doublewrite {
     /// Reads the header in a TRX_SYS page; `None` if there is no doublewrite segment.
     ///
     /// Errors: `Corrupt` if the blocks overlap or lie where they cannot.
-    pub fn parse(trx_sys: &[u8], block_pages: u32) -> Result<Option<Doublewrite>> {
-        let at = trx_sys
-            .len()
-            .checked_sub(HEADER_FROM_END)
-            .ok_or_else(|| Error::corrupt_bytes("a TRX_SYS page of less than 200 bytes"))?;
-        if be::u32_at(trx_sys, at + OFF_MAGIC) != MAGIC {
+    pub fn parse(trx_sys: &[u8], geometry: Geometry) -> Result<Option<Doublewrite>> {
+        let Some(header) = trx_sys::Doublewrite::parse(trx_sys, geometry)? else {
             return Ok(None);
-        }
-        let first = be::u32_at(trx_sys, at + OFF_BLOCK_1);
-        let second = be::u32_at(trx_sys, at + OFF_BLOCK_2);
-        let apart = first.abs_diff(second) >= block_pages;
-        if !apart || first < 8 || second < 8 || first.max(second) > u32::MAX - block_pages {
+        };
+        let place = Doublewrite::new(header.blocks, geometry);
+        let [first, second] = place.blocks.map(|block| block.0);
+        if first == second || first.max(second) > u32::MAX - place.block_pages {
             return Err(Error::corrupt_bytes(format!(
                 "doublewrite blocks at the pages {first} and {second}"
             )));
         }
-        Ok(Some(Doublewrite {
-            blocks: [PageNo(first), PageNo(second)],
-            block_pages,
-        }))
+        Ok(Some(place))
+    }
+
+    /// Blocks that start at these pages, an extent each.
+    pub fn new(blocks: [PageNo; 2], geometry: Geometry) -> Doublewrite {
+        Doublewrite {
+            blocks,
+            block_pages: geometry.extent_pages(),
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub struct FlushReport {
 }
 
 impl FlushReport {
-    fn add(&mut self, other: FlushReport) {
+    pub(super) fn add(&mut self, other: FlushReport) {
         self.written += other.written;
         self.dropped += other.dropped;
         self.busy += other.busy;

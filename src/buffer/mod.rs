@@ -19,6 +19,7 @@
 //! Read:    pool.rs, read.rs, guard.rs, frame.rs, table.rs, lru.rs, supply.rs, flush_list.rs,
 //!          flush.rs, doublewrite.rs.
 
+mod cleaner;
 mod discard;
 mod doublewrite;
 mod flush;

@@ -31,7 +31,7 @@ mod segment;
 #[cfg(test)]
 mod tests;
 
-pub use create::create_space;
+pub use create::{DOUBLEWRITE_LOG_BYTES, create_doublewrite, create_space};
 pub use header::{allocate_single_page, free_single_page, is_page_free};
 pub use reserve::{Reservation, reserve};
 pub use segment::{

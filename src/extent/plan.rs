@@ -157,11 +157,6 @@ impl<'m, 'a> Plan<'m, 'a> {
         self.freed.push(page);
     }
 
-    /// Takes planned writes to a page back: it is freed instead.
-    pub(super) fn forget_writes(&mut self, page: PageNo) {
-        self.writes.retain(|write| write.page != page);
-    }
-
     /// Makes the changes.
     ///
     /// Errors: `BufferPoolFull` if a new page found no frame; nothing is changed then, unless the

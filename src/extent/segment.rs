@@ -255,8 +255,6 @@ impl Plan<'_, '_> {
         self.write(segment.page, segment.slot, &zeros);
         if self.find_slot(segment.page, 0, |id| id != 0)?.is_none() {
             self.remove(INODES_FREE, node)?;
-            // A freed page has no other record in its mini-transaction.
-            self.forget_writes(segment.page);
             self.return_single(segment.page)?;
         }
         Ok(())

@@ -342,3 +342,50 @@ fn the_free_space_class_of_a_leaf_is_lowered_once() {
     assert!(change_bitmap::has_buffered(&mut mtr, leaf).expect("a bitmap"));
     assert!(!change_bitmap::has_buffered(&mut mtr, PageId::new(SPACE, PageNo(4))).expect("one"));
 }
+
+#[test]
+fn the_doublewrite_blocks_are_where_a_fresh_instance_has_them() {
+    let pages = TestPages::empty(16384, 64);
+    let path = crate::space::DataFilePath::parse("ibdata1:12M:autoextend").expect("a path");
+    let flags = fsp::SpaceFlags::full_crc32(16384);
+    let system = crate::words::SpaceId::SYSTEM;
+    let kind = crate::space::Kind::System;
+    pages
+        .ctx
+        .spaces
+        .create_system(kind, &path, flags)
+        .expect("ibdata1");
+    let id = |page| PageId::new(system, PageNo(page));
+    let mut mtr = Mtr::start(&pages.ctx, budget()).expect("admitted");
+    create_space(&mut mtr, system, 768).expect("a space");
+    mtr.commit();
+    // Stands for the segments with the pages 3 to 12.
+    for page in 3..13 {
+        let mut mtr = Mtr::start(&pages.ctx, budget()).expect("admitted");
+        let segment = create_segment(&mut mtr, system).expect("a segment");
+        let made =
+            allocate_and_create(&mut mtr, segment, PageNo(0), Direction::None, Rank::FspPage);
+        assert_eq!(mtr.page_id(made.expect("a page")), id(page));
+        mtr.commit();
+    }
+    let room = Budget::statement(DOUBLEWRITE_LOG_BYTES).with_frames(8);
+    let mut mtr = Mtr::start(&pages.ctx, room).expect("admitted");
+    let trx_sys = mtr.get(id(5), Mode::X, Rank::FspPage).expect("page 5");
+    let place = create_doublewrite(&mut mtr, trx_sys).expect("a segment");
+    assert_eq!(place.blocks, [PageNo(64), PageNo(128)]);
+    let geometry = fsp::Geometry::of_page_size(16384);
+    let read = crate::buffer::Doublewrite::parse(mtr.view(trx_sys), geometry);
+    assert_eq!(
+        read,
+        Ok(Some(crate::buffer::Doublewrite::new(
+            place.blocks,
+            geometry
+        )))
+    );
+    println!("{} log bytes left", mtr.log_bytes_left());
+    mtr.commit();
+    // samples/fresh: FREE_LIMIT 320, FRAG_N_USED as there.
+    let mut mtr = Mtr::reader(&pages.ctx);
+    let h = mtr.get(id(0), Mode::S, Rank::FspPage).expect("page 0");
+    assert_eq!(be::u32_at(mtr.view(h), fsp::OFF_FREE_LIMIT), 320);
+}

@@ -188,16 +188,9 @@ impl Mtr<'_> {
         Ok(page)
     }
 
-    /// Logs that `id` is free from now on. It must be unchanged in this mtr so far (a freed page has
-    /// no other record); its content need not reach the file any more. The allocation bits are the
-    /// business of `extent`.
+    /// Logs that `id` is free from now on: its content need not reach the file any more, and nothing
+    /// but `create` may follow for it. The allocation bits are the business of `extent`.
     pub fn free_page(&mut self, id: PageId) {
-        if let Some(page) = self.scratch.memo.find(id) {
-            assert!(
-                !self.scratch.memo.slot(page).modified,
-                "page {id} is changed, then freed"
-            );
-        }
         self.assert_writes(id.space);
         self.modified = true;
         self.scratch.freed.push(id);

@@ -128,10 +128,13 @@ uint32_t session_engine_user(host *h, const engine *e, const session *but)
 {
     for (session *s = h->sessions; s; s = s->next) {
         const struct part *p = &s->parts[e->slot];
-        bool open_trx = p->es && (p->in_trx || (e->ops->in_transaction &&
-                                                e->ops->in_transaction(p->eng, p->es)));
-        /* Any running statement counts: it may be about to use the engine. */
-        if (s != but && (atomic_load(&s->busy) || open_trx || s->tables_locked))
+        /* Any running statement counts: it may be about to use the engine. One that does not run cannot
+         * begin now (that takes host->lock), so its part of the engine may be asked. */
+        if (s == but)
+            continue;
+        if (atomic_load(&s->busy) || s->tables_locked || (p->es && p->in_trx))
+            return s->id;
+        if (p->es && e->ops->in_transaction && e->ops->in_transaction(p->eng, p->es))
             return s->id;
     }
     return 0;

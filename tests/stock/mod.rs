@@ -3,6 +3,7 @@
 //! When these fail, no other comparison with the stock server means anything.
 
 mod page_ops;
+mod sql;
 
 use crate::support::scratch::{Scratch, copy_dir};
 use crate::support::stock::{Stock, lay_definitions, start_on_mini};

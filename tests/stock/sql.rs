@@ -1,0 +1,81 @@
+//! The host and the stock server answer the same statements with the same bytes.
+
+use crate::support::host::{Host, plain_command};
+use crate::support::samples;
+use crate::support::scratch::Scratch;
+use crate::support::stock::Stock;
+use crate::support::workload;
+use std::fs;
+
+/// The first line in which two results part.
+fn difference(found: &[u8], expected: &[u8]) -> Option<String> {
+    let show = |line: Option<&[u8]>| {
+        line.map_or("(the end)".into(), |line| {
+            format!("{:.300}", String::from_utf8_lossy(line))
+        })
+    };
+    let (mut ours, mut theirs) = (
+        found.split(|&b| b == b'\n'),
+        expected.split(|&b| b == b'\n'),
+    );
+    for number in 1.. {
+        match (ours.next(), theirs.next()) {
+            (None, None) => break,
+            (our, their) if our == their => {}
+            (our, their) => {
+                return Some(format!(
+                    "line {number}:\n  host  {}\n  stock {}",
+                    show(our),
+                    show(their)
+                ));
+            }
+        }
+    }
+    None
+}
+
+/// Each statement of queries.sql on the sample schema, one after the other on both.
+fn assert_same_answers(host: &mut Host) {
+    let scratch = Scratch::new("answers");
+    let stock = Stock::start(
+        &scratch.dir("stock"),
+        &["--innodb-flush-log-at-trx-commit=0"],
+    );
+    let mut client =
+        Host::start_command(stock.client_command("").arg("--unbuffered").arg("--force"));
+    let mut dump = workload::shop_dump();
+    dump.extend_from_slice(b"\nUSE shop;");
+    client.run(&dump);
+    host.run(&dump);
+    assert_eq!(host.errors(), "", "the dump loads without a word");
+    let queries =
+        fs::read_to_string(samples::fixture("dump/queries.sql")).expect("the queries are there");
+    let mut differences = Vec::new();
+    for query in queries.lines() {
+        let statement = format!("{query};");
+        let found = host.run(statement.as_bytes());
+        if let Some(difference) = difference(&found, &client.run(statement.as_bytes())) {
+            differences.push(format!("{query}\n{difference}"));
+        }
+    }
+    assert_eq!(
+        client.errors(),
+        "",
+        "the stock server accepts every statement"
+    );
+    assert!(
+        differences.is_empty(),
+        "{} answers differ\n{}\n{}",
+        differences.len(),
+        differences.join("\n"),
+        host.errors()
+    );
+}
+
+#[test]
+fn the_host_with_its_builtin_engine_answers_as_the_stock_server() {
+    let scratch = Scratch::new("heap");
+    let mut host = Host::start_command(plain_command(&scratch.dir("data")).arg("--force"));
+    assert_same_answers(&mut host);
+    host.quit();
+}

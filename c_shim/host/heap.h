@@ -7,7 +7,8 @@
  * UNCOMMITTED lock nothing. Deadlocks are found when a wait begins. Statement, savepoint and
  * transaction rollback work from an undo list. No versions, no files, no recovery.
  *
- *   heap.c        the functions of se_ops
+ *   heap.c        sessions, transactions, DDL and variables of se_ops
+ *   heap_handle.c handles: reading and writing
  *   heap_store.c  tables, rows, and the sorted arrays that are its indexes
  *   heap_trx.c    transactions: undo list, table locks, waits
  *
@@ -100,6 +101,9 @@ typedef struct heap {
     heap_table *tables;
     uint64_t lock_wait_timeout;
 } heap;
+
+/* heap_handle.c */
+void heap_handle_ops(struct se_ops *ops);
 
 void *heap_grow(void *memory, size_t *room, size_t wanted, size_t size);
 

@@ -46,6 +46,9 @@ pub mod page;
 /// Record and table locks as a data structure.
 pub mod lock;
 
+/// The B-tree: search, cursors, inserts and deletes, BLOB chains.
+pub mod tree;
+
 /// A transaction's states and what it may see.
 pub mod trx;
 

@@ -7,16 +7,8 @@ use super::owner::Place;
 use super::queue::{PageQueue, as_gap};
 use super::record::{LockTable, PageShard};
 use super::wait::WaitEnd;
+use crate::page::list::Moved;
 use crate::words::{HeapNo, PageId};
-
-/// A record's old and new heap number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Move {
-    /// Before.
-    pub from: HeapNo,
-    /// After.
-    pub to: HeapNo,
-}
 
 impl LockTable {
     /// True if the page has no locks at all, so that the caller need not list its records.
@@ -26,7 +18,7 @@ impl LockTable {
 
     /// The page was reorganised: every record has a new heap number. Infimum and supremum keep
     /// theirs.
-    pub fn reorganised(&self, page: PageId, moves: &[Move]) {
+    pub fn reorganised(&self, page: PageId, moves: &[Moved]) {
         let mut shard = self.page_shard(page);
         let Some(queue) = shard.get_mut(&page) else {
             return;
@@ -41,7 +33,7 @@ impl LockTable {
     }
 
     /// Records moved from one page to another (split, merge, root raise and lift).
-    pub fn moved(&self, from: PageId, to: PageId, moves: &[Move]) {
+    pub fn moved(&self, from: PageId, to: PageId, moves: &[Moved]) {
         let (mut a, mut b) = self.two_shards(from, to);
         let Some(source) = a.get_mut(&from) else {
             return;

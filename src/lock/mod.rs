@@ -29,7 +29,7 @@ mod table;
 mod tests;
 mod wait;
 
-pub use inherit::Move;
+pub use crate::page::list::Moved;
 pub use modes::{RecordKind, RecordMode, Strength, TableMode};
 pub use owner::{Owner, OwnerId, Place};
 pub use record::{LockTable, RecordLockInfo};

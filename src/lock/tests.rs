@@ -170,7 +170,7 @@ fn locks_and_waiters_follow_their_record_to_another_page() {
     locks.moved(
         page(3),
         page(4),
-        &[Move {
+        &[Moved {
             from: HeapNo(9),
             to: HeapNo(2),
         }],
@@ -201,11 +201,11 @@ fn swapped_heap_numbers_do_not_mix_up_locks() {
         RecordMode::X_RECORD
     )));
     let swap = [
-        Move {
+        Moved {
             from: HeapNo(2),
             to: HeapNo(3),
         },
-        Move {
+        Moved {
             from: HeapNo(3),
             to: HeapNo(2),
         },
@@ -359,7 +359,7 @@ fn random_histories_never_grant_conflicting_locks() {
             2 => locks.moved(
                 p,
                 page(100 + step),
-                &[Move {
+                &[Moved {
                     from: heap,
                     to: heap,
                 }],

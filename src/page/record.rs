@@ -9,7 +9,7 @@ use crate::words::limits::BLOB_REF_BYTES;
 use crate::words::{HeapNo, PageNo, Result, RollPtr, TrxId, be};
 
 use super::layout::{self, RecOffset, corrupt};
-use super::offsets::Offsets;
+use super::offsets::{FieldWalk, Offsets};
 
 /// Heap number of a record, system records included.
 pub fn heap_no(page: &[u8], rec: RecOffset) -> HeapNo {
@@ -221,18 +221,17 @@ impl<'a> RecordView<'a> {
 }
 
 /// Reads the child page of the node pointer at `rec`.
-pub fn child_of(
-    page: &[u8],
-    rec: RecOffset,
-    index: &Index,
-    offsets: &mut Offsets,
-) -> Result<PageNo> {
-    offsets.compute(page, rec, index)?;
-    if !offsets.is_node_pointer() {
+pub fn child_of(page: &[u8], rec: RecOffset, index: &Index) -> Result<PageNo> {
+    if layout::is_leaf(page) {
         return Err(corrupt(
             page,
             "a leaf record where a node pointer should stand",
         ));
     }
-    Ok(PageNo(offsets.child(page, rec)))
+    let mut walk = FieldWalk::begin(page, rec, index)?;
+    for _ in 0..walk.len() {
+        walk.step()?;
+    }
+    let (_, end) = walk.finish()?;
+    Ok(PageNo(be::u32_at(page, end - header::CHILD_BYTES)))
 }

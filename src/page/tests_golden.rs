@@ -105,11 +105,10 @@ impl Sample {
     /// Leaf pages of the clustered index in key order.
     fn leaves(&self) -> Vec<&[u8]> {
         let index = self.table.clustered();
-        let mut offsets = Offsets::new();
         let mut page = self.page(index.root);
         while !layout::is_leaf(page) {
             let first = layout::first(page).expect("sound");
-            let child = record::child_of(page, first, index, &mut offsets).expect("sound");
+            let child = record::child_of(page, first, index).expect("sound");
             page = self.page(child);
         }
         let mut leaves = vec![page];

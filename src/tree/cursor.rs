@@ -1,0 +1,105 @@
+//! Remembering a place while no latch is held, and coming back to it.
+//!
+//! InnoDB remembers the page and its modification clock, and falls back to the key. Here the key
+//! is the only memory: a descent through latched inner pages that are in the pool costs little,
+//! and there is one way of coming back.
+
+use super::Tree;
+use super::search::{Intent, Position, Seek};
+use crate::mtr::Mtr;
+use crate::page::layout;
+use crate::page::offsets::Offsets;
+use crate::page::record::RecordView;
+use crate::page::search::SearchMode;
+use crate::schema::Tuple;
+use crate::words::Result;
+
+/// A remembered record: its tree-unique key. Reused from row to row without allocating.
+#[derive(Debug, Default)]
+pub struct StoredPosition {
+    key: Tuple,
+    place: Place,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Place {
+    /// Nothing stored.
+    #[default]
+    Nowhere,
+    /// On the record with the key.
+    On,
+    /// Before every record of the index.
+    BeforeFirst,
+    /// After every record of the index.
+    AfterLast,
+}
+
+impl StoredPosition {
+    /// Nothing stored.
+    pub fn new() -> StoredPosition {
+        StoredPosition::default()
+    }
+
+    /// True once something is stored.
+    pub fn is_stored(&self) -> bool {
+        self.place != Place::Nowhere
+    }
+
+    /// Forgets the place.
+    pub fn clear(&mut self) {
+        self.place = Place::Nowhere;
+    }
+
+    /// The key of the remembered record.
+    pub fn key(&self) -> Option<&Tuple> {
+        (self.place == Place::On).then_some(&self.key)
+    }
+
+    /// Remembers `at`. A place on infimum or supremum stands for the end of the index there.
+    pub fn store(
+        &mut self,
+        tree: &Tree,
+        mtr: &Mtr<'_>,
+        at: &Position,
+        offsets: &mut Offsets,
+    ) -> Result<()> {
+        let view = mtr.view(at.page);
+        if at.rec == layout::infimum(view) {
+            self.place = Place::BeforeFirst;
+            return Ok(());
+        }
+        if at.rec == layout::supremum(view) {
+            self.place = Place::AfterLast;
+            return Ok(());
+        }
+        let record = RecordView::new(view, at.rec, tree.index(), offsets)?;
+        record.copy_key_to(&mut self.key, tree.index().n_tree_unique());
+        self.place = Place::On;
+        Ok(())
+    }
+
+    /// Comes back: on the remembered record (`true`), or if it is gone on the last record below
+    /// it (`false`), so that `next` goes on with the first one above, and `prev` repeats none
+    /// after one step less.
+    pub fn restore(
+        &self,
+        tree: &Tree,
+        mtr: &mut Mtr<'_>,
+        intent: Intent,
+    ) -> Result<(Position, bool)> {
+        match self.place {
+            Place::On => {
+                let seek = Seek::Key(&self.key, SearchMode::LessOrEqual);
+                let at = tree.seek(mtr, seek, intent)?;
+                let found = at.low_match as usize == tree.index().n_tree_unique();
+                Ok((at, found))
+            }
+            Place::Nowhere | Place::BeforeFirst => Ok((tree.seek(mtr, Seek::First, intent)?, true)),
+            Place::AfterLast => {
+                let mut at = tree.seek(mtr, Seek::Last, intent)?;
+                at.rec = layout::supremum(mtr.view(at.page));
+                Ok((at, true))
+            }
+        }
+    }
+}

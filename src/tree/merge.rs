@@ -1,0 +1,158 @@
+//! Merging under-filled pages, and lowering the tree.
+//!
+//! The right page's records always go to the end of the left one, whichever of the two was
+//! under-filled; and a merge happens only under one parent, so that the pointer that goes is
+//! never the first of its page.
+
+use super::path::{Level, Path};
+use super::split::{SUPREMUM_MOVED, set_next, set_prev};
+use super::{Scratch, Tree};
+use crate::mtr::{Mtr, PageRef};
+use crate::page::{layout, space};
+use crate::words::{HeapNo, Result};
+
+impl Tree {
+    /// From level `from` upwards: merges the path's pages that are under-filled with a neighbour,
+    /// as far as the path is latched; then lowers the root while it has one child.
+    pub(super) fn merge_up(
+        &self,
+        mtr: &mut Mtr<'_>,
+        path: &mut Path<'_>,
+        from: usize,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let mut level = from;
+        while level + 1 < path.levels.len() && self.merge(mtr, path, level, scratch)? {
+            level += 1;
+        }
+        self.lower_root(mtr, path, scratch)
+    }
+
+    /// Merges one page of the path if it should be and can be; true if it was.
+    fn merge(
+        &self,
+        mtr: &mut Mtr<'_>,
+        path: &mut Path<'_>,
+        level: usize,
+        scratch: &mut Scratch,
+    ) -> Result<bool> {
+        let at = path.levels[level];
+        let view = mtr.view(at.page);
+        if space::data_size(view) >= self.merge_limit(view.len()) {
+            return Ok(false);
+        }
+        let parent = mtr.view(path.levels[level + 1].page);
+        let pointer = self.pointer_to(parent, mtr.page_id(at.page).page)?;
+        let is_first = layout::first(parent)? == pointer;
+        let is_last = layout::next(parent, pointer)? == layout::supremum(parent);
+        let left = at
+            .left
+            .filter(|&left| !is_first && both_fit(mtr, left, at.page));
+        let right = at
+            .right
+            .filter(|&right| !is_last && both_fit(mtr, at.page, right));
+        let (left, right, beyond, kept) = match (left, right) {
+            (Some(left), _) => {
+                let kept = Level {
+                    left: None,
+                    page: left,
+                    right: at.right,
+                    beyond: None,
+                };
+                (left, at.page, at.right, kept)
+            }
+            (None, Some(right)) => {
+                let kept = Level {
+                    right: at.beyond,
+                    beyond: None,
+                    ..at
+                };
+                (at.page, right, at.beyond, kept)
+            }
+            (None, None) => return Ok(false),
+        };
+        self.move_left(mtr, level, left, right, scratch)?;
+        let next = layout::next_page(mtr.view(right));
+        set_next(mtr, left, next);
+        if let Some(beyond) = beyond {
+            let left = mtr.page_id(left).page;
+            set_prev(mtr, beyond, Some(left));
+        }
+        path.levels[level] = kept;
+        let gone = mtr.page_id(right);
+        self.remove_pointer(mtr, path, level + 1, gone.page, scratch)?;
+        self.free_page(mtr, level as u16, gone)?;
+        Ok(true)
+    }
+
+    /// Moves all records of `right` to the end of `left`, with their locks.
+    fn move_left(
+        &self,
+        mtr: &mut Mtr<'_>,
+        level: usize,
+        left: PageRef,
+        right: PageRef,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let records = mtr.view(right);
+        let (n, size) = (layout::n_recs(records), space::data_size(records));
+        let first = layout::first(records)?;
+        if space::max_insert_size(mtr.view(left), n) < size {
+            self.reorganise(mtr, left, scratch)?;
+        }
+        self.append(mtr, right, first, left, scratch)?;
+        self.copy_max_trx_id(mtr, right, left);
+        if level == 0 {
+            let (from, to) = (mtr.page_id(right), mtr.page_id(left));
+            if let Some(first_moved) = scratch.moved.first() {
+                self.locks()
+                    .removed((to, HeapNo::SUPREMUM), (to, first_moved.to));
+            }
+            scratch.moved.push(SUPREMUM_MOVED);
+            self.locks().moved(from, to, &scratch.moved);
+        }
+        Ok(())
+    }
+
+    /// While the root has a single child, the child's records move up into it.
+    fn lower_root(
+        &self,
+        mtr: &mut Mtr<'_>,
+        path: &mut Path<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        while let [.., child, root] = path.levels[..] {
+            let view = mtr.view(root.page);
+            let single = mtr.page_id(root.page) == self.root()
+                && layout::level(view) > 0
+                && layout::n_recs(view) == 1;
+            if !single {
+                break;
+            }
+            let level = path.levels.len() - 2;
+            let gone = mtr.page_id(child.page);
+            if self.child(view, layout::first(view)?)? != gone.page {
+                break;
+            }
+            self.reset_root(mtr, root.page, level as u16, scratch)?;
+            let first = layout::first(mtr.view(child.page))?;
+            self.append(mtr, child.page, first, root.page, scratch)?;
+            self.copy_max_trx_id(mtr, child.page, root.page);
+            if level == 0 {
+                scratch.moved.push(SUPREMUM_MOVED);
+                self.locks().moved(gone, self.root(), &scratch.moved);
+            }
+            self.free_page(mtr, level as u16, gone)?;
+            path.levels.pop();
+            path.levels[level] = Level::alone(root.page);
+        }
+        Ok(())
+    }
+}
+
+/// True if the records of both pages fit on one.
+fn both_fit(mtr: &Mtr<'_>, left: PageRef, right: PageRef) -> bool {
+    let right = mtr.view(right);
+    let room = space::max_insert_size_after_reorganise(mtr.view(left), layout::n_recs(right));
+    room >= space::data_size(right)
+}

@@ -144,7 +144,7 @@ impl Pages {
             if layout::is_leaf(page) {
                 return (no, found.rec, found.low_match as usize == key.len());
             }
-            no = record::child_of(page, found.rec, index, &mut Offsets::new()).expect("a child");
+            no = record::child_of(page, found.rec, index).expect("a child");
         }
     }
 
@@ -280,7 +280,7 @@ impl Pages {
         while !layout::is_leaf(self.page(no)) {
             let first = layout::first(self.page(no)).expect("a record");
             no =
-                record::child_of(self.page(no), first, &index, &mut Offsets::new()).expect("child");
+                record::child_of(self.page(no), first, &index).expect("child");
         }
         let mut rows = BTreeMap::new();
         let mut offsets = Offsets::new();

@@ -101,7 +101,6 @@ static unsigned change(struct modifier *mo)
     const struct se_ops *ops = mo->t->eng->ops;
     int rc;
     mo->matched++;
-    mo->s->row_number = mo->matched;
     rec_copy_blobs(&mo->s->arena, mo->def, mo->row);
     if (!mo->update) {
         rc = ops->delete_row(mo->t, mo->row);
@@ -184,6 +183,7 @@ static unsigned take(struct modifier *mo, struct collection *c, bool *done)
         mo->t->eng->ops->unlock_row(mo->t);
     if (!code && keep)
         code = c ? collect(mo, c) : change(mo);
+    mo->s->row_number += !c;
     bool sorting = mo->m->order_count && !mo->plan.ordered;
     *done = !sorting && (c ? c->count : mo->matched) >= mo->m->limit;
     arena_release(&mo->s->arena, mark);
@@ -219,6 +219,7 @@ static unsigned change_collected(struct modifier *mo, struct collection *c)
         int rc = ops->rnd_pos(mo->t, mo->row, c->list[i].ref);
         if (rc != SE_KEY_NOT_FOUND)
             code = rc ? se_error(mo->s, rc, mo->def, mo->t) : change(mo);
+        mo->s->row_number++;
         arena_release(&mo->s->arena, mark);
     }
     return code;

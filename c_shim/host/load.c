@@ -84,7 +84,7 @@ static struct value load_char(const struct column *c, const uint8_t *p)
 {
     size_t len = c->pack_length;
     uint32_t min = coll_mbminlen(c->collation);
-    if (c->type == CT_CHAR && coll_pads(c->collation)) {
+    if (c->type == CT_CHAR) {
         for (; len >= min; len -= min) {
             uint32_t code;
             const uint8_t *last = p + len - min;

@@ -48,9 +48,11 @@ static bool is_text(const struct column *c)
            c->type == CT_ENUM || c->type == CT_SET;
 }
 
-/* True if comparing column and constant is comparing in the column's own order. */
-static bool usable(struct planner *p, const struct column *c, const struct value *v)
+/* True if comparing column and constant is comparing in the column's own order; the constant then
+ * becomes a value of the column. */
+static bool usable(struct planner *p, const struct column *c, struct value *v)
 {
+    struct arena *a = &p->sc->s->arena;
     if (v->kind == V_NULL || c->type == CT_ENUM || c->type == CT_SET || c->type == CT_GEOMETRY)
         return false;
     if (is_text(c)) {
@@ -61,13 +63,16 @@ static bool usable(struct planner *p, const struct column *c, const struct value
         if (coll_is_binary(v->collation) && !coll_is_binary(c->collation))
             return false;
     }
-    if (col_is_blob(c))
-        return true; /* stored and cut below */
-    enum store_result r = value_store(&p->sc->s->arena, c, p->scratch, v, p->sc->s->zone_seconds);
+    enum store_result r = value_store(a, c, p->scratch, v, p->sc->s->zone_seconds);
     if (r != ST_OK && r != ST_TRUNCATED_NOTE)
         return false;
-    struct value back = value_load(&p->sc->s->arena, c, p->scratch, p->sc->s->zone_seconds);
-    return value_compare(&back, v) == 0;
+    struct value back = value_load(a, c, p->scratch, p->sc->s->zone_seconds);
+    if (value_compare(&back, v) != 0)
+        return false;
+    if (back.kind == V_STRING)
+        back.s.ptr = arena_strndup(a, back.s.ptr, back.s.len);
+    *v = back;
+    return true;
 }
 
 static void narrow_low(struct column_range *r, const struct value *v, bool inclusive)
@@ -195,8 +200,11 @@ static void take_like(struct planner *p, const struct column *c, const struct ex
     if (e->negated || !expr_is_constant(e->args[1]) || !is_text(c))
         return;
     struct value v = expr_eval(p->sc, e->args[1]);
-    if (v.kind != V_STRING || !usable(p, c, &v))
+    bool lossy = false;
+    struct value pattern = value_convert(&p->sc->s->arena, &v, c->collation, &lossy);
+    if (v.kind != V_STRING || lossy || !usable(p, c, &v))
         return;
+    v = pattern; /* blanks at its end count */
     size_t n = 0;
     while (n < v.s.len && v.s.ptr[n] != '%' && v.s.ptr[n] != '_' &&
            (unsigned char)v.s.ptr[n] != e->column)
@@ -206,6 +214,8 @@ static void take_like(struct planner *p, const struct column *c, const struct ex
     char *high = arena_strndup(&p->sc->s->arena, v.s.ptr, n);
     v.s.len = n;
     lowest_text(p, c, &v);
+    v.literal = false;
+    v.collation = c->collation;
     narrow_low(r, &v, true);
     v.s.len = n;
     /* The next text after all that begin with it: the last letter or digit plus one, where that is
@@ -241,11 +251,7 @@ static void range_of(struct planner *p, uint32_t col, struct column_range *r)
             take_like(p, c, e, r);
         else if (e->kind == E_IS && e->op == IS_NULL && !e->negated)
             r->is_null = true;
-        else if (e->kind == E_IS && e->op == IS_NULL)
-            narrow_low(r, &(struct value){.kind = V_NULL}, false);
     }
-    if (r->has_low && r->low.kind == V_NULL)
-        r->has_low = false;
 }
 
 static void put_value(struct planner *p, const struct column *c, const struct value *v)

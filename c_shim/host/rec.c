@@ -22,6 +22,16 @@ static bool has_length_bytes(const struct column *c)
     return c->type == CT_VARCHAR || c->type == CT_VARBINARY || col_is_blob(c);
 }
 
+/* Cuts a value to what the key part holds: so many characters, or bytes. */
+static void cut(const struct column *c, const struct key_part *part, struct part_value *v)
+{
+    uint32_t mbmaxlen = coll_mbmaxlen(c->collation);
+    if (part->prefix && is_text(c) && mbmaxlen > 1)
+        v->length = (uint32_t)coll_prefix(c->collation, v->data, v->length, part->length / mbmaxlen);
+    else if (v->length > part->length)
+        v->length = part->length;
+}
+
 static struct part_value row_part(const table_def *def, const struct key_part *part,
                                   const uint8_t *row)
 {
@@ -36,12 +46,7 @@ static struct part_value row_part(const table_def *def, const struct key_part *p
                                         : row[c->offset] | (uint32_t)row[c->offset + 1] << 8;
         v.data = row + c->offset + c->length_bytes;
     }
-    if (v.length > part->length) {
-        uint32_t mbmaxlen = coll_mbmaxlen(c->collation);
-        v.length = is_text(c) && mbmaxlen > 1
-                       ? (uint32_t)coll_prefix(c->collation, v.data, v.length, part->length / mbmaxlen)
-                       : part->length;
-    }
+    cut(c, part, &v);
     return v;
 }
 
@@ -59,6 +64,8 @@ static struct part_value image_part(const table_def *def, const struct key_part 
         p += 2;
     }
     v.data = p;
+    if (!v.null)
+        cut(&def->columns[part->col], part, &v);
     return v;
 }
 
@@ -149,6 +156,15 @@ int rec_compare_key(const table_def *def, uint32_t key, const uint8_t *row, cons
     return 0;
 }
 
+/* CHAR parts are padded to their length, as they are in rows. */
+static void fill_blanks(const struct column *c, uint8_t *from, const uint8_t *end)
+{
+    uint8_t space[4];
+    unsigned n = c->type == CT_CHAR ? coll_encode(c->collation, ' ', space) : 0;
+    for (; n && from + n <= end; from += n)
+        memcpy(from, space, n);
+}
+
 uint32_t rec_make_key(const table_def *def, uint32_t key, uint32_t parts, const uint8_t *row,
                       uint8_t *image)
 {
@@ -170,6 +186,7 @@ uint32_t rec_make_key(const table_def *def, uint32_t key, uint32_t parts, const 
         }
         if (v.length)
             memcpy(out, v.data, v.length);
+        fill_blanks(&def->columns[part->col], out + v.length, p);
     }
     return (uint32_t)(p - image);
 }

@@ -123,17 +123,21 @@ static void primary_not_null(table_def *def)
             def->columns[def->keys[i].parts[j].col].flags |= COL_NOT_NULL;
 }
 
-/* The server's order: primary key, unique without NULLs, unique, others; else as written. */
+/* The server's order: primary key, unique without NULLs, unique, others; among the unique ones those
+ * with prefixes last; else as written. */
 static int key_rank(const table_def *def, const struct key *k)
 {
     if (k->flags & KEY_PRIMARY)
         return 0;
     if (!(k->flags & KEY_UNIQUE))
-        return 3;
-    for (uint32_t i = 0; i < k->part_count; i++)
-        if (!(def->columns[k->parts[i].col].flags & COL_NOT_NULL))
-            return 2;
-    return 1;
+        return 5;
+    bool null = false, prefix = false;
+    for (uint32_t i = 0; i < k->part_count; i++) {
+        const struct column *c = &def->columns[k->parts[i].col];
+        null |= !(c->flags & COL_NOT_NULL);
+        prefix |= col_is_blob(c) || (k->parts[i].length && k->parts[i].length < c->length);
+    }
+    return 1 + 2 * null + prefix;
 }
 
 static void sort_keys(table_def *def)

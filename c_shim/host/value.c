@@ -289,8 +289,22 @@ static bool is_integer(const struct value *v)
     return v->kind == V_INT || v->kind == V_UINT;
 }
 
+/* A BIT column is a number wherever it is compared. */
+static bool is_bits(const struct value *v)
+{
+    return v->kind == V_STRING && v->from_hex && !v->literal;
+}
+
 int value_compare(const struct value *a, const struct value *b)
 {
+    if (is_bits(a) || is_bits(b)) {
+        struct value x = *a, y = *b;
+        if (a->kind == V_STRING && a->from_hex)
+            x = value_uint(hex_number(a));
+        if (b->kind == V_STRING && b->from_hex)
+            y = value_uint(hex_number(b));
+        return value_compare(&x, &y);
+    }
     if (is_integer(a) && is_integer(b)) {
         if (a->kind == V_INT && a->i < 0)
             return b->kind == V_INT && b->i <= a->i ? (b->i < a->i) : -1;

@@ -177,7 +177,7 @@ char *key_text(struct arena *a, const table_def *def, uint32_t key, const uint8_
             continue;
         }
         v = value_to_text(a, &v);
-        if (v.s.len > k->parts[i].length)
+        if (k->parts[i].prefix)
             v.s.len = coll_prefix(c->collation, (const uint8_t *)v.s.ptr, v.s.len,
                                   k->parts[i].length / coll_mbmaxlen(c->collation));
         if (coll_is_binary(v.collation)) {

@@ -224,7 +224,7 @@ fn model_run(seed: u64, compact: bool, steps: usize) {
     let mut model: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
     for step in 0..steps {
         // Growing, then shrinking, then growing again: splits and merges on every level.
-        let growing = step % 3000 < 2000;
+        let growing = step % 1500 < 1000;
         let id = match rnd.below(4) {
             0 => model.len() as u64 * 3 + 1_000_000,
             _ => rnd.below(4000) as u64,
@@ -264,12 +264,12 @@ fn model_run(seed: u64, compact: bool, steps: usize) {
 
 #[test]
 fn a_compact_tree_holds_what_the_model_holds() {
-    model_run(0x1234_5678_9ABC_DEF1, true, 9000);
+    model_run(0x1234_5678_9ABC_DEF1, true, 4000);
 }
 
 #[test]
 fn a_redundant_tree_holds_what_the_model_holds() {
-    model_run(0xFEDC_BA98_7654_3211, false, 6000);
+    model_run(0xFEDC_BA98_7654_3211, false, 3000);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn ascending_inserts_leave_full_pages() {
 
 #[test]
 fn a_lock_stays_on_its_row_through_splits_and_merges() {
-    let mut bed = bed(64, true);
+    let mut bed = bed(1024, true);
     for id in (0..400u64).map(|i| i * 10) {
         bed.insert(id, &[1; 150]);
     }

@@ -279,8 +279,7 @@ impl Pages {
         let mut no = index.root;
         while !layout::is_leaf(self.page(no)) {
             let first = layout::first(self.page(no)).expect("a record");
-            no =
-                record::child_of(self.page(no), first, &index).expect("child");
+            no = record::child_of(self.page(no), first, &index).expect("child");
         }
         let mut rows = BTreeMap::new();
         let mut offsets = Offsets::new();

@@ -49,6 +49,9 @@ pub mod lock;
 /// The B-tree: search, cursors, inserts and deletes, BLOB chains.
 pub mod tree;
 
+/// Rollback segments and undo records on pages.
+pub mod undo;
+
 /// A transaction's states and what it may see.
 pub mod trx;
 

@@ -1,0 +1,193 @@
+//! All transactions of an engine, and those that have no session: found at start, or prepared by a
+//! session that left.
+
+use crate::format::undo_page::Xid;
+use crate::host::callbacks::SessionCtx;
+use crate::lock::{LockTable, Owner};
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Arc, Event, Mutex, Rank};
+use crate::undo::resurrect::FoundUndoLog;
+use crate::undo::{Rsegs, UndoLog};
+use crate::words::{SessionId, TrxId};
+
+use super::facts::{TrxFacts, TrxInfo};
+use super::registry::Registry;
+use super::trx::{Isolation, State, Trx};
+use super::view::Views;
+
+/// The transactions of one engine.
+#[derive(Debug)]
+pub struct TrxSystem {
+    /// The commit clock.
+    pub registry: Registry,
+    /// The open read views.
+    pub views: Views,
+    /// The rollback segments.
+    pub rsegs: Arc<Rsegs>,
+    /// The locks.
+    pub locks: Arc<LockTable>,
+    /// Set when a commit left something to purge.
+    pub purge_wanted: Event,
+    facts: Mutex<Vec<Arc<TrxFacts>>>,
+    parked: Mutex<Vec<Detached>>,
+    commits: AtomicU64,
+    rollbacks: AtomicU64,
+}
+
+/// A transaction without a session. Attach it to an idle `Trx` to end it.
+#[derive(Debug)]
+pub struct Detached {
+    pub(super) id: TrxId,
+    pub(super) owner: Arc<Owner>,
+    pub(super) undo: Option<UndoLog>,
+    pub(super) xid: Option<Xid>,
+    pub(super) prepared: bool,
+    pub(super) isolation: Isolation,
+    pub(super) started_s: u64,
+}
+
+impl Detached {
+    /// Its id; 0 if it has written nothing.
+    pub fn id(&self) -> TrxId {
+        self.id
+    }
+
+    /// The holder of its locks.
+    pub fn owner(&self) -> &Arc<Owner> {
+        &self.owner
+    }
+
+    /// Its undo log.
+    pub fn undo(&self) -> Option<&UndoLog> {
+        self.undo.as_ref()
+    }
+
+    /// It is prepared: kept until somebody commits or rolls back by its XID.
+    pub fn is_prepared(&self) -> bool {
+        self.prepared
+    }
+
+    /// Its XID, if it is prepared.
+    pub fn xid(&self) -> Option<&Xid> {
+        self.xid.as_ref()
+    }
+}
+
+impl TrxSystem {
+    /// A system whose next id is `next` (`undo::rseg::Opened::next_trx_id`).
+    pub fn new(next: TrxId, rsegs: Arc<Rsegs>, locks: Arc<LockTable>) -> TrxSystem {
+        TrxSystem {
+            registry: Registry::new(next),
+            views: Views::new(),
+            rsegs,
+            locks,
+            purge_wanted: Event::new(),
+            facts: Mutex::new(Rank::Leaf, Vec::new()),
+            parked: Mutex::new(Rank::Leaf, Vec::new()),
+            commits: AtomicU64::new(0),
+            rollbacks: AtomicU64::new(0),
+        }
+    }
+
+    /// A session's transaction, not started. One for the life of the session.
+    pub fn add(self: &Arc<TrxSystem>, session: SessionId, ctx: SessionCtx) -> Trx {
+        let facts = Arc::new(TrxFacts::new(session, ctx));
+        self.facts.lock().push(facts.clone());
+        Trx::new(self.clone(), facts, self.views.add_slot())
+    }
+
+    pub(super) fn remove(&self, facts: &Arc<TrxFacts>) {
+        self.facts.lock().retain(|other| !Arc::ptr_eq(other, facts));
+    }
+
+    /// Enters a transaction that a start found (`undo::rseg::Opened::found`): active in the registry,
+    /// so that its rows are locked and invisible. Table locks are the caller's
+    /// (`undo::resurrect::tables`). Only before the engine serves sessions.
+    pub fn resurrect(&self, found: FoundUndoLog, started_s: u64) -> Detached {
+        let owner = self.locks.owner();
+        let id = found.log.trx_id();
+        self.registry.resurrect(id, &owner);
+        owner.set_changes(found.log.next_no().0);
+        Detached {
+            id,
+            owner,
+            undo: Some(found.log),
+            xid: found.xid,
+            prepared: found.prepared,
+            isolation: Isolation::RepeatableRead,
+            started_s,
+        }
+    }
+
+    /// Keeps a transaction until somebody asks for it.
+    pub fn park(&self, trx: Detached) {
+        self.parked.lock().push(trx);
+    }
+
+    /// Takes the parked prepared transaction with that XID.
+    pub fn unpark(&self, xid: &Xid) -> Option<Detached> {
+        let mut parked = self.parked.lock();
+        let at = parked
+            .iter()
+            .position(|trx| trx.prepared && trx.xid.as_ref() == Some(xid))?;
+        Some(parked.swap_remove(at))
+    }
+
+    /// Takes a parked transaction that must be rolled back; `None` if there is none.
+    pub fn unpark_active(&self) -> Option<Detached> {
+        let mut parked = self.parked.lock();
+        let at = parked.iter().position(|trx| !trx.prepared)?;
+        Some(parked.swap_remove(at))
+    }
+
+    /// XIDs of the parked prepared transactions, for the host's recovery.
+    pub fn prepared_xids(&self) -> Vec<Xid> {
+        let parked = self.parked.lock();
+        parked
+            .iter()
+            .filter(|trx| trx.prepared)
+            .filter_map(|trx| trx.xid)
+            .collect()
+    }
+
+    /// The transactions that are open now, parked ones included.
+    pub fn list(&self) -> Vec<TrxInfo> {
+        let facts: Vec<_> = self.facts.lock().clone();
+        let mut list: Vec<_> = facts.iter().filter_map(|facts| facts.info()).collect();
+        for trx in self.parked.lock().iter() {
+            list.extend(parked_info(trx));
+        }
+        list
+    }
+
+    /// Commits and rollbacks of transactions that had written, since the start.
+    pub fn counts(&self) -> (u64, u64) {
+        (
+            self.commits.load(Ordering::Relaxed),
+            self.rollbacks.load(Ordering::Relaxed),
+        )
+    }
+
+    pub(super) fn note_end(&self, committed: bool) {
+        let counter = if committed {
+            &self.commits
+        } else {
+            &self.rollbacks
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn parked_info(trx: &Detached) -> Option<TrxInfo> {
+    let facts = TrxFacts::new(SessionId(0), SessionCtx::default());
+    facts.set_id(trx.id);
+    facts.set_state(match trx.prepared {
+        true => State::Prepared,
+        false => State::Active,
+    });
+    facts.set_isolation(trx.isolation);
+    facts.set_started(trx.started_s, false);
+    facts.set_rows_modified(trx.undo.as_ref().map_or(0, |log| log.next_no().0));
+    facts.set_owner(Some(trx.owner.clone()));
+    facts.info()
+}

@@ -1,0 +1,248 @@
+//! Reading undo records: one by its roll pointer, a log from its end (rollback) or from its beginning
+//! (purge, resurrection).
+
+use crate::format::undo_page::{self, LogHeader, RECORDS};
+use crate::format::undo_record::{UndoRecord, body_at, previous};
+use crate::mtr::{Mode, Mtr};
+use crate::sync::Arc;
+use crate::words::{Error, PageNo, Result, RollPtr, RsegId};
+
+use super::latch;
+use super::rseg::{Rseg, Rsegs};
+use super::segment::UndoLog;
+
+/// Where an undo record stands in its rollback segment's tablespace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Position {
+    /// The page.
+    pub page: PageNo,
+    /// Offset of the record's link field.
+    pub offset: u16,
+}
+
+impl Position {
+    /// The roll pointer that a row carries whose undo record stands here; `body` is the record.
+    ///
+    /// Errors: `Corrupt` if `body` is no undo record.
+    pub fn roll_ptr(self, rseg: RsegId, body: &[u8]) -> Result<RollPtr> {
+        let is_insert = !UndoRecord::parse(body)?.kind.has_old_version();
+        Ok(RollPtr::new(is_insert, rseg, self.page, self.offset))
+    }
+}
+
+/// Copies the body of the undo record at `roll_ptr` into `body` (what was there goes); parse it with
+/// `UndoRecord::parse`.
+///
+/// The record is there as long as the version that `roll_ptr` belongs to is the row's newest one and
+/// its leaf is latched, or an open view needs it. May be called with that leaf latched: the undo page
+/// is read under it if need be. Only unfinished damage control: whoever follows a stale pointer may
+/// get another record; compare table id and key.
+///
+/// Errors: `Corrupt` if there is no such record; what reading gives.
+pub fn record(
+    mtr: &mut Mtr<'_>,
+    rsegs: &Rsegs,
+    roll_ptr: RollPtr,
+    body: &mut Vec<u8>,
+) -> Result<()> {
+    let rseg = rsegs.get(roll_ptr.rseg()).ok_or_else(|| {
+        Error::corrupt_bytes(format!(
+            "a roll pointer names rollback segment {}, which does not exist",
+            roll_ptr.rseg()
+        ))
+    })?;
+    let page = latch::undo_page_reading(mtr, rseg.page(roll_ptr.page()), Mode::S)?;
+    let view = mtr.view(page);
+    let found = undo_page::free(view)
+        .and_then(|free| body_at(view, roll_ptr.offset() as usize, free))
+        .map(|(found, _)| {
+            body.clear();
+            body.extend_from_slice(found);
+        });
+    let found = latch::at(mtr, page, found);
+    mtr.release(page);
+    found
+}
+
+/// Copies the last record of a log into `body`; `None` if the log is empty.
+///
+/// Errors: damage in the log; what reading gives.
+pub fn last(mtr: &mut Mtr<'_>, log: &UndoLog, body: &mut Vec<u8>) -> Result<Option<Position>> {
+    walk_back(mtr, log, log.last, log.free as usize, body)
+}
+
+/// Copies the record before the one at `position` into `body`; `None` if that was the first.
+///
+/// Errors: as `last`.
+pub fn before(
+    mtr: &mut Mtr<'_>,
+    log: &UndoLog,
+    position: Position,
+    body: &mut Vec<u8>,
+) -> Result<Option<Position>> {
+    walk_back(mtr, log, position.page, position.offset as usize, body)
+}
+
+/// The record that ends at `end` of `page`, or the last one of the pages before.
+fn walk_back(
+    mtr: &mut Mtr<'_>,
+    log: &UndoLog,
+    mut page: PageNo,
+    end: usize,
+    body: &mut Vec<u8>,
+) -> Result<Option<Position>> {
+    let mut end = Some(end);
+    for _ in 0..=log.pages {
+        let held = latch::undo_page(mtr, log.rseg.page(page), Mode::S)?;
+        let view = mtr.view(held);
+        let found = (|| {
+            let free = undo_page::free(view)?;
+            let start = start_on(view, log, page)?;
+            let end = end.unwrap_or(free);
+            match previous(view, start, end)? {
+                Some(at) => body_at(view, at, free).map(|(found, _)| {
+                    body.clear();
+                    body.extend_from_slice(found);
+                    Some(at)
+                }),
+                None => Ok(None),
+            }
+        })();
+        let found = latch::at(mtr, held, found)?;
+        let before = latch::node(mtr, held)?.prev.page();
+        mtr.release(held);
+        match found {
+            Some(at) => {
+                return Ok(Some(Position {
+                    page,
+                    offset: at as u16,
+                }));
+            }
+            None if page == log.first => return Ok(None),
+            None => (page, end) = (before, None),
+        }
+    }
+    Err(Error::corrupt(
+        log.rseg.page(log.first),
+        "the page list of an undo segment has no end",
+    ))
+}
+
+/// Where the log's records start on one of its pages.
+fn start_on(view: &[u8], log: &UndoLog, page: PageNo) -> Result<usize> {
+    match page == log.first {
+        true => Ok(LogHeader::parse(view, log.header as usize)?.log_start.get() as usize),
+        false => Ok(RECORDS),
+    }
+}
+
+/// Reads a log from its beginning, page by page, without holding a latch between two calls.
+#[derive(Debug)]
+pub struct LogReader {
+    rseg: Arc<Rseg>,
+    first: PageNo,
+    header: u16,
+    /// Copy of the page that is being read; empty before the first.
+    image: Vec<u8>,
+    page: PageNo,
+    at: usize,
+    end: usize,
+    pages_read: u32,
+}
+
+impl LogReader {
+    /// A reader of the log whose header stands at `header` of `first`.
+    pub fn new(rseg: &Arc<Rseg>, first: PageNo, header: u16) -> LogReader {
+        LogReader {
+            rseg: rseg.clone(),
+            first,
+            header,
+            image: Vec::new(),
+            page: first,
+            at: 0,
+            end: 0,
+            pages_read: 0,
+        }
+    }
+
+    /// The rollback segment.
+    pub fn rseg(&self) -> &Arc<Rseg> {
+        &self.rseg
+    }
+
+    /// First page and header offset of the log.
+    pub fn log(&self) -> (PageNo, u16) {
+        (self.first, self.header)
+    }
+
+    /// The page that the last record came from.
+    pub fn page(&self) -> PageNo {
+        self.page
+    }
+
+    /// Pages read so far.
+    pub fn pages_read(&self) -> u32 {
+        self.pages_read
+    }
+
+    /// The next record and where it stands; `None` at the end.
+    ///
+    /// Errors: damage in the log; what reading gives.
+    pub fn next(&mut self, mtr: &mut Mtr<'_>) -> Result<Option<(Position, &[u8])>> {
+        while self.at >= self.end {
+            match self.next_page()? {
+                Some(page) => self.load(mtr, page)?,
+                None => return Ok(None),
+            }
+        }
+        let id = self.rseg.page(self.page);
+        let (body, next) =
+            body_at(&self.image, self.at, self.end).map_err(|error| error.at_page(id))?;
+        let position = Position {
+            page: self.page,
+            offset: self.at as u16,
+        };
+        self.at = next;
+        Ok(Some((position, body)))
+    }
+
+    /// The page to read next.
+    fn next_page(&self) -> Result<Option<PageNo>> {
+        if self.image.is_empty() {
+            return Ok(Some(self.first));
+        }
+        let named = |error: Error| error.at_page(self.rseg.page(self.page));
+        if self.page == self.first {
+            let header = LogHeader::parse(&self.image, self.header as usize).map_err(named)?;
+            // A log that another follows on its page has no other page.
+            if header.next_log.get() != 0 {
+                return Ok(None);
+            }
+        }
+        let node = crate::format::list::ListNode::parse(&self.image, undo_page::OFF_NODE);
+        Ok(node.map_err(named)?.next.some().map(|next| next.page()))
+    }
+
+    fn load(&mut self, mtr: &mut Mtr<'_>, page: PageNo) -> Result<()> {
+        let space = mtr.ctx().spaces.find(self.rseg.space())?;
+        if self.pages_read > space.size_pages() {
+            return Err(Error::corrupt(
+                self.rseg.page(self.first),
+                "the page list of an undo segment has no end",
+            ));
+        }
+        let held = latch::undo_page(mtr, self.rseg.page(page), Mode::S)?;
+        self.image.clear();
+        self.image.extend_from_slice(mtr.view(held));
+        mtr.release(held);
+        let bounds = match page == self.first {
+            true => LogHeader::parse(&self.image, self.header as usize)
+                .and_then(|header| Ok((header.log_start.get() as usize, header.end(&self.image)?))),
+            false => undo_page::free(&self.image).map(|free| (RECORDS, free)),
+        };
+        (self.at, self.end) = bounds.map_err(|error| error.at_page(self.rseg.page(page)))?;
+        self.page = page;
+        self.pages_read += 1;
+        Ok(())
+    }
+}

@@ -207,13 +207,23 @@ static unsigned update_duplicate(struct inserter *in)
     return rc ? se_error(s, rc, in->def, in->t) : 0;
 }
 
-static unsigned replace_duplicate(struct inserter *in)
+/* The row in the way goes. When no unique key is left that could clash, it becomes the new row:
+ * *done then. */
+static unsigned replace_duplicate(struct inserter *in, uint32_t key, bool *done)
 {
-    int rc = in->t->eng->ops->delete_row(in->t, in->old);
-    if (rc)
-        return se_error(in->s, rc, in->def, in->t);
-    in->deleted++;
-    return 0;
+    const struct se_ops *ops = in->t->eng->ops;
+    bool last = true;
+    for (uint32_t k = key + 1; k < in->def->key_count; k++)
+        last &= !(in->def->keys[k].flags & KEY_UNIQUE);
+    bool same = last && rec_equal(in->def, in->old, in->row);
+    int rc = same ? SE_OK : last ? ops->update_row(in->t, in->old, in->row) : ops->delete_row(in->t, in->old);
+    if (rc == SE_RECORD_IS_THE_SAME)
+        rc = SE_OK;
+    else if (!rc && !same)
+        in->deleted++;
+    *done = last;
+    in->inserted += last && !rc;
+    return rc ? se_error(in->s, rc, in->def, in->t) : 0;
 }
 
 static unsigned write_row(struct inserter *in)
@@ -231,11 +241,12 @@ static unsigned write_row(struct inserter *in)
             return se_error(in->s, rc, in->def, in->t);
         if (!in->ins->replace && !in->ins->on_duplicate_count)
             return duplicate_error(in, key, in->row);
+        bool done = !in->ins->replace;
         unsigned code = read_duplicate(in, key);
         if (!code)
-            code = in->ins->replace ? replace_duplicate(in) : update_duplicate(in);
+            code = done ? update_duplicate(in) : replace_duplicate(in, key, &done);
         in->t->eng->ops->index_end(in->t);
-        if (code || !in->ins->replace)
+        if (code || done)
             return code;
     }
 }

@@ -6,6 +6,7 @@ DESTDIR ?=
 CC      ?= cc
 CFLAGS  ?= -O2 -g
 CARGO   ?= cargo
+JOBS    ?= $(shell nproc)
 
 # Where cargo puts things; the host stands beside the library that it loads.
 TARGET   := $(or $(CARGO_TARGET_DIR),target)
@@ -43,22 +44,24 @@ host: $(HOST)
 
 $(OUT)/host/%.o: c_shim/host/%.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(HOST_CFLAGS) -MMD -MP -c $< -o $@
+	@echo '  CC    $<'
+	@$(CC) $(CFLAGS) $(HOST_CFLAGS) -MMD -MP -c $< -o $@
 
 $(OUT)/xtradb-host: $(HOST_OBJECTS)
-	$(CC) $(CFLAGS) -rdynamic -pthread $^ -o $@.new $(HOST_LIBS)
+	@echo '  LINK  $@'
+	@$(CC) $(CFLAGS) -rdynamic -pthread $^ -o $@.new $(HOST_LIBS)
 	@mv -f $@.new $@
 
 -include $(HOST_OBJECTS:.o=.d)
 
 demo:
 	@tools/setup.sh
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory -j$(JOBS) build
 	@tools/demo.sh $(OUT)
 
 # The tests run against the debug build: assertions and latch-order checks are on there.
 test-build:
-	@$(MAKE) --no-print-directory build PROFILE=debug
+	@$(MAKE) --no-print-directory -j$(JOBS) build PROFILE=debug
 
 test: test-build
 	$(CARGO) test --no-fail-fast

@@ -169,6 +169,16 @@ impl Pool {
 
     /// Writes up to `limit` dirty pages at the cold end of the LRU, so that they can be evicted.
     pub fn flush_coldest(&self, limit: usize) -> Result<FlushReport> {
+        self.flush_cold(limit, Wait::No)
+    }
+
+    /// The same for a caller that holds page latches: writes nothing if both batches are in use, as
+    /// their users may wait for those latches.
+    pub(super) fn flush_coldest_under_latches(&self, limit: usize) -> Result<FlushReport> {
+        self.flush_cold(limit, Wait::Never)
+    }
+
+    fn flush_cold(&self, limit: usize, wait: Wait) -> Result<FlushReport> {
         let mut cold = Vec::with_capacity(limit);
         let wanted = |frame: &Frame| {
             frame.pins() == Some(0) && frame.write_state() == WriteState::Dirty && frame.try_pin()
@@ -176,7 +186,7 @@ impl Pool {
         self.lru
             .lock()
             .coldest(&self.frames, self.frames.len(), limit, wanted, &mut cold);
-        self.write_pinned(cold, Wait::No)
+        self.write_pinned(cold, wait)
     }
 
     fn flush_some(&self, below: Lsn, limit: usize, wait: Wait) -> Result<FlushReport> {
@@ -192,7 +202,10 @@ impl Pool {
         let mut pins: Vec<Pin<'_>> = pinned.into_iter().map(|at| Pin::adopt(self, at)).collect();
         while !pins.is_empty() {
             let rest = pins.split_off(pins.len().min(self.batch_pages()));
-            let mut batch = self.claim_batch()?;
+            let Some(mut batch) = self.claim_batch(wait)? else {
+                report.busy += pins.len() + rest.len();
+                return Ok(report);
+            };
             let collected = self.collect(&mut batch, pins, wait);
             report.add(collected);
             let result = self.write_batch(&mut batch, &mut report);
@@ -204,7 +217,7 @@ impl Pool {
         Ok(report)
     }
 
-    fn claim_batch(&self) -> Result<MutexGuard<'_, Batch>> {
+    fn claim_batch(&self, wait: Wait) -> Result<Option<MutexGuard<'_, Batch>>> {
         loop {
             self.check_running()?;
             let mut lost = 0;
@@ -217,7 +230,7 @@ impl Pool {
                             batch.buffer = Some(AlignedBuf::new(len));
                         }
                         (batch.front, batch.back) = (0, self.batch_pages());
-                        return Ok(batch);
+                        return Ok(Some(batch));
                     }
                     None => {}
                 }
@@ -226,6 +239,9 @@ impl Pool {
                 return Err(Error::Stopped(
                     "both doublewrite batches are held by failed data files; restart".into(),
                 ));
+            }
+            if wait == Wait::Never {
+                return Ok(None);
             }
             std::thread::sleep(Duration::from_micros(50));
         }
@@ -239,7 +255,7 @@ impl Pool {
             let id = pin.id();
             let guard = match wait {
                 Wait::Yes => pin.latch(Mode::U, Rank::None).map(Some),
-                Wait::No => pin.try_latch(Mode::U, Rank::None),
+                Wait::No | Wait::Never => pin.try_latch(Mode::U, Rank::None),
             };
             let Ok(Some(guard)) = guard else {
                 report.busy += 1;
@@ -415,9 +431,13 @@ impl Pool {
     }
 }
 
-/// Whether to wait for a page's latch.
+/// What to wait for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wait {
+    /// Page latches and a batch.
     Yes,
+    /// A batch.
     No,
+    /// Nothing.
+    Never,
 }

@@ -18,6 +18,8 @@ const EVICT_BATCH: usize = 8;
 const EVICT_DEPTH: usize = 256;
 /// Pages written in one go for a frame where no cleaner runs.
 const WRITE_BATCH: usize = 32;
+/// Attempts to get a frame under latches.
+const ATTEMPTS_MAX: u32 = 100;
 /// How long a wait for a frame may take before the pool counts as full.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
@@ -100,9 +102,10 @@ impl Pool {
         }
     }
 
-    /// An owned, empty frame without waiting: a promised one, else what can be had at once.
+    /// An owned, empty frame for a caller that holds page latches: a promised one, else what can be
+    /// had without waiting for anybody; as a last resort dirty pages are written.
     ///
-    /// Errors: `BufferPoolFull`, `Stopped`.
+    /// Errors: `BufferPoolFull`, `Stopped`, and what a failed log gives.
     pub(super) fn take_frame_now(&self, credit: &FrameCredit<'_>) -> Result<u32> {
         self.check_running()?;
         if credit.left() > 0 {
@@ -111,11 +114,18 @@ impl Pool {
                 return Ok(at);
             }
         }
-        for _ in 0..4 {
+        for attempt in 0..ATTEMPTS_MAX {
             if let Some(at) = self.lru.lock().take_free(&self.frames, false) {
                 return Ok(at);
             }
-            self.evict(EVICT_BATCH, self.frames.len());
+            if self.evict(EVICT_BATCH, self.frames.len()) > 0 {
+                continue;
+            }
+            self.wake_cleaner();
+            let report = self.flush_coldest_under_latches(WRITE_BATCH)?;
+            if report.written == 0 && attempt > 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
         Err(Error::BufferPoolFull)
     }

@@ -40,6 +40,10 @@ int catalog_list_dbs(host *h, row_fn fn, void *ctx);
 /* Names of the tables of a database, sorted: .xtd files and what the engines know. */
 int catalog_list_tables(session *s, const char *db, row_fn fn, void *ctx);
 
+/* rec.c: two key images in index order; both have `length` bytes. */
+int image_compare(const table_def *def, uint32_t key, const uint8_t *a, const uint8_t *b,
+                  uint32_t length);
+
 /* mdl.c: names of tables, locked shared by statements and exclusive by DDL. */
 enum mdl_mode { MDL_SHARED, MDL_EXCLUSIVE };
 /* False: error 1205 or 1317 is set. */

@@ -268,6 +268,7 @@ static const char *engine_text(const session *s, int rc)
     switch (rc) {
     case SE_UNSUPPORTED: return "Unsupported operation";
     case SE_INTERNAL: return "Internal error";
+    case SE_TABLESPACE_MISSING: return "Tablespace is missing for a table";
     case SE_GENERIC: return "Generic error";
     default: return "Unknown error";
     }

@@ -150,6 +150,9 @@ struct plan {
     bool unique;             /* … of all parts of a unique key: at most one row */
     bool ordered, reverse;   /* gives ORDER BY; backwards */
     uint32_t parts;          /* key parts used for the range */
+    uint8_t **points;        /* IN: key images in index order, read one after the other */
+    uint32_t point_count, point_length;
+    bool single;             /* at most one row for each point */
 };
 struct plan plan_make(struct scope *sc, se_table *t, struct expr *where, struct order_item *order,
                       uint32_t order_count, const char *force_index, const char *ignore_index);
@@ -159,7 +162,8 @@ struct scan {
     se_table *t;
     const struct plan *plan;
     uint8_t *row;
-    bool started;
+    bool started, any;       /* any: an index is open */
+    uint32_t point;          /* points read so far, the one at work included */
 };
 int scan_start(struct scan *sc, se_table *t, const struct plan *plan, uint8_t *row);
 int scan_next(struct scan *sc);                      /* SE_END_OF_FILE at the end */

@@ -93,7 +93,12 @@ static unsigned create_table(session *s, struct create_table *ct, table_def *def
     if (rc == SE_TABLE_EXIST)
         return table_exists(s, ct, def);
     if (rc) {
-        code = se_error(s, rc, def, NULL);
+        if (rc == SE_UNSUPPORTED || rc == SE_GENERIC || rc == SE_INTERNAL)
+            code = sql_error(s, 1005, def->db, def->name, rc,
+                             s->diag.engine_text[0] ? s->diag.engine_text
+                                                    : "Unsupported extension used for table");
+        else
+            code = se_error(s, rc, def, NULL);
         catalog_release(s->h, def);
         return code;
     }

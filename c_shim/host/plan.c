@@ -3,6 +3,7 @@
  * WHERE is evaluated on every row that comes, so a range may be too wide but never too narrow. A
  * constant is used as a bound only if the column can hold it exactly: then comparing in the index
  * and comparing in the expression mean the same. */
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -18,6 +19,8 @@ struct condition_list {
 struct column_range {
     bool equal, is_null, has_low, has_high, low_inclusive, high_inclusive;
     struct value low, high;
+    struct value *list;   /* IN: the values; low and high span them */
+    uint32_t list_count;
 };
 
 struct planner {
@@ -154,19 +157,21 @@ static void take_between(struct planner *p, const struct column *c, const struct
         narrow_high(r, &high, true);
 }
 
-/* The range that spans the whole list. */
+/* The values of a list, and the range that spans them. */
 static void take_in(struct planner *p, const struct column *c, const struct expr *e,
                     struct column_range *r)
 {
-    struct value low, high;
+    struct value low, high, *list;
     if (e->negated)
         return;
+    list = arena_alloc(&p->sc->s->arena, e->arg_count * sizeof *list);
     for (uint32_t i = 1; i < e->arg_count; i++) {
         if (!expr_is_constant(e->args[i]))
             return;
         struct value v = expr_eval(p->sc, e->args[i]);
         if (!usable(p, c, &v))
             return;
+        list[i - 1] = v;
         if (i == 1 || value_compare(&v, &low) < 0)
             low = v;
         if (i == 1 || value_compare(&v, &high) > 0)
@@ -178,6 +183,10 @@ static void take_in(struct planner *p, const struct column *c, const struct expr
     }
     narrow_low(r, &low, true);
     narrow_high(r, &high, true);
+    if (!r->list) {
+        r->list = list;
+        r->list_count = e->arg_count - 1;
+    }
 }
 
 /* The least text that begins with `v`: with PAD SPACE that is the one filled up with NULs. */
@@ -305,6 +314,41 @@ static void bound_range(struct planner *p, struct plan *plan, uint32_t part, str
     }
 }
 
+struct point_order {
+    const struct planner *p;
+    uint32_t key, length;
+};
+
+static int compare_points(const void *a, const void *b, void *ctx)
+{
+    const struct point_order *o = ctx;
+    return image_compare(o->p->def, o->key, *(uint8_t *const *)a, *(uint8_t *const *)b, o->length);
+}
+
+/* Equal parts and then a list: one key image for each value, in index order, without doubles. */
+static void bound_points(struct planner *p, struct plan *plan, uint32_t part, struct column_range *r)
+{
+    const struct key *k = &p->def->keys[plan->key];
+    const struct column *c = &p->def->columns[k->parts[part].col];
+    struct point_order order = {p, plan->key, 0};
+    uint8_t **points = arena_alloc(&p->sc->s->arena, r->list_count * sizeof *points);
+    for (uint32_t i = 0; i < r->list_count; i++) {
+        put_value(p, c, &r->list[i]);
+        points[i] = make_image(p, plan->key, part + 1, &order.length);
+    }
+    qsort_r(points, r->list_count, sizeof *points, compare_points, &order);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < r->list_count; i++)
+        if (!kept || compare_points(&points[kept - 1], &points[i], &order))
+            points[kept++] = points[i];
+    plan->points = points;
+    plan->single = part + 1 == k->part_count && k->flags & KEY_UNIQUE && !k->parts[part].prefix;
+    for (uint32_t i = 0; i < part; i++)
+        plan->single &= !k->parts[i].prefix && !rec_is_null(&p->def->columns[k->parts[i].col], p->scratch);
+    plan->point_count = kept;
+    plan->point_length = order.length;
+}
+
 /* The best range that a key gives; false: none. */
 static bool plan_key(struct planner *p, uint32_t key, struct plan *plan)
 {
@@ -337,6 +381,8 @@ static bool plan_key(struct planner *p, uint32_t key, struct plan *plan)
     if (equal < k->part_count && (r.has_low || r.has_high)) {
         bound_range(p, plan, equal, &r);
         plan->parts = equal + 1;
+        if (r.list)
+            bound_points(p, plan, equal, &r);
     } else {
         plan->equal = equal > 0;
         plan->unique = plan->equal && equal == k->part_count && k->flags & KEY_UNIQUE && whole && !null_seen;
@@ -385,6 +431,14 @@ static uint64_t estimate(struct planner *p, const struct plan *plan)
         return 1;
     if (!p->t->eng->ops->records_in_range)
         return 10;
+    if (plan->points) {
+        uint64_t rows = 0;
+        for (uint32_t i = 0; i < plan->point_count && i < 100; i++) {
+            struct se_bound at = {plan->points[i], plan->point_length, true};
+            rows += p->t->eng->ops->records_in_range(p->t, plan->key, at, at);
+        }
+        return rows;
+    }
     return p->t->eng->ops->records_in_range(p->t, plan->key, low, high);
 }
 

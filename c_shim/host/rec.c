@@ -1,6 +1,7 @@
 /* Rows and keys without an engine: comparison and key images. */
 #include <string.h>
 
+#include "catalog.h"
 #include "charset.h"
 #include "host.h"
 #include "value.h"
@@ -149,6 +150,20 @@ int rec_compare_key(const table_def *def, uint32_t key, const uint8_t *row, cons
     for (uint32_t i = 0; i < k->part_count && (uint32_t)(p - image) < key_length; i++) {
         struct part_value x = row_part(def, &k->parts[i], row);
         struct part_value y = image_part(def, &k->parts[i], &p);
+        int r = compare_values(def, &k->parts[i], &x, &y);
+        if (r)
+            return r;
+    }
+    return 0;
+}
+
+int image_compare(const table_def *def, uint32_t key, const uint8_t *a, const uint8_t *b,
+                  uint32_t length)
+{
+    const struct key *k = &def->keys[key];
+    const uint8_t *p = a, *q = b;
+    for (uint32_t i = 0; i < k->part_count && (uint32_t)(p - a) < length; i++) {
+        struct part_value x = image_part(def, &k->parts[i], &p), y = image_part(def, &k->parts[i], &q);
         int r = compare_values(def, &k->parts[i], &x, &y);
         if (r)
             return r;

@@ -37,6 +37,39 @@ static bool beyond(const struct scan *sc)
     return false;
 }
 
+/* The next row of an IN list: rows of one point, then the next point's. */
+static int next_of_points(struct scan *sc)
+{
+    const struct plan *p = sc->plan;
+    const struct se_ops *ops = sc->t->eng->ops;
+    for (;;) {
+        int rc = SE_END_OF_FILE;
+        if (sc->started) {
+            const uint8_t *point = p->points[p->reverse ? p->point_count - sc->point : sc->point - 1];
+            rc = p->reverse ? ops->index_prev(sc->t, sc->row) : ops->index_next(sc->t, sc->row);
+            if (!rc && rec_compare_key(sc->t->def, p->key, sc->row, point, p->point_length)) {
+                if (ops->unlock_row)
+                    ops->unlock_row(sc->t);
+                rc = SE_END_OF_FILE;
+            }
+        }
+        if (rc != SE_END_OF_FILE)
+            return rc;
+        do {
+            if (sc->point == p->point_count)
+                return SE_END_OF_FILE;
+            const uint8_t *point = p->points[p->reverse ? p->point_count - 1 - sc->point : sc->point];
+            sc->point++;
+            rc = ops->index_read(sc->t, p->key, sc->row, point, p->point_length,
+                                 p->reverse ? FIND_PREFIX_LAST : FIND_EXACT);
+        } while (rc == SE_KEY_NOT_FOUND || rc == SE_END_OF_FILE);
+        sc->any = true;
+        /* All parts of a unique key: the point has no second row, do not touch its neighbour. */
+        sc->started = !p->single;
+        return rc;
+    }
+}
+
 int scan_start(struct scan *sc, se_table *t, const struct plan *plan, uint8_t *row)
 {
     *sc = (struct scan){.t = t, .plan = plan, .row = row};
@@ -51,8 +84,10 @@ int scan_next(struct scan *sc)
         return SE_END_OF_FILE;
     if (sc->plan->access == ACCESS_SCAN)
         return ops->rnd_next(sc->t, sc->row);
+    if (sc->plan->points)
+        return next_of_points(sc);
     if (!sc->started) {
-        sc->started = true;
+        sc->started = sc->any = true;
         rc = start_index(sc);
     } else if (sc->plan->unique) {
         return SE_END_OF_FILE;
@@ -73,6 +108,6 @@ void scan_end(struct scan *sc)
 {
     if (sc->plan->access == ACCESS_SCAN)
         sc->t->eng->ops->rnd_end(sc->t);
-    else if (sc->started)
+    else if (sc->any || sc->point)
         sc->t->eng->ops->index_end(sc->t);
 }

@@ -35,9 +35,6 @@ mod region;
 mod supply;
 mod table;
 
-#[cfg(test)]
-mod tests;
-
 pub use doublewrite::{Doublewrite, DoublewriteCopies};
 pub use flush::FlushReport;
 pub use guard::{Mode, PageGuard, Pin, UPDATE_RANGE};

@@ -265,7 +265,7 @@ impl Pool {
     }
 
     /// Moves the coarse clock on; called by misses and by the cleaner.
-    pub(super) fn advance_tick(&self) {
+    pub(crate) fn advance_tick(&self) {
         let tick = self.started.elapsed().as_millis() / u128::from(TICK_MS);
         self.tick.store(tick as u32, Ordering::Relaxed);
     }

@@ -28,6 +28,8 @@ mod memo;
     reason = "the folder is named after its one type"
 )]
 mod mtr;
+#[cfg(test)]
+mod pool_tests;
 mod retry;
 #[cfg(test)]
 pub mod testing;

@@ -213,7 +213,7 @@ struct Hook {
     freed: AtomicU64,
 }
 
-impl super::PageLoaded for Hook {
+impl crate::buffer::PageLoaded for Hook {
     fn rebuilds(&self, id: PageId) -> bool {
         id.page == PageNo(7)
     }

@@ -422,6 +422,12 @@ struct value sysvar_value(session *s, const char *name)
     }
     if (!strcasecmp(name, "last_insert_id") || !strcasecmp(name, "identity"))
         return value_uint(s->last_insert_id);
+    if (!strcasecmp(name, "in_transaction")) {
+        bool in = s->explicit_trx;
+        for (uint32_t i = 0; i < MAX_ENGINES; i++)
+            in |= s->parts[i].in_trx;
+        return value_int(in);
+    }
     if (!strcasecmp(name, "warning_count"))
         return value_uint(s->diag.count);
     struct lookup l = {.s = s, .name = name};

@@ -55,6 +55,9 @@ pub mod undo;
 /// A transaction's states and what it may see.
 pub mod trx;
 
+/// Removing what nobody can see.
+pub mod purge;
+
 /// From files after a crash to a running engine.
 pub mod recovery;
 

@@ -154,9 +154,8 @@ impl TrxSystem {
     pub fn list(&self) -> Vec<TrxInfo> {
         let facts: Vec<_> = self.facts.lock().clone();
         let mut list: Vec<_> = facts.iter().filter_map(|facts| facts.info()).collect();
-        for trx in self.parked.lock().iter() {
-            list.extend(parked_info(trx));
-        }
+        let parked: Vec<_> = self.parked.lock().iter().map(Parked::of).collect();
+        list.extend(parked.into_iter().filter_map(Parked::info));
         list
     }
 
@@ -178,16 +177,39 @@ impl TrxSystem {
     }
 }
 
-fn parked_info(trx: &Detached) -> Option<TrxInfo> {
-    let facts = TrxFacts::new(SessionId(0), SessionCtx::default());
-    facts.set_id(trx.id);
-    facts.set_state(match trx.prepared {
-        true => State::Prepared,
-        false => State::Active,
-    });
-    facts.set_isolation(trx.isolation);
-    facts.set_started(trx.started_s, false);
-    facts.set_rows_modified(trx.undo.as_ref().map_or(0, |log| log.next_no().0));
-    facts.set_owner(Some(trx.owner.clone()));
-    facts.info()
+/// What is shown of a parked transaction.
+struct Parked {
+    id: TrxId,
+    owner: Arc<Owner>,
+    state: State,
+    isolation: Isolation,
+    started_s: u64,
+    rows_modified: u64,
+}
+
+impl Parked {
+    fn of(trx: &Detached) -> Parked {
+        Parked {
+            id: trx.id,
+            owner: trx.owner.clone(),
+            state: match trx.prepared {
+                true => State::Prepared,
+                false => State::Active,
+            },
+            isolation: trx.isolation,
+            started_s: trx.started_s,
+            rows_modified: trx.undo.as_ref().map_or(0, |log| log.next_no().0),
+        }
+    }
+
+    fn info(self) -> Option<TrxInfo> {
+        let facts = TrxFacts::new(SessionId(0), SessionCtx::default());
+        facts.set_id(self.id);
+        facts.set_state(self.state);
+        facts.set_isolation(self.isolation);
+        facts.set_started(self.started_s, false);
+        facts.set_rows_modified(self.rows_modified);
+        facts.set_owner(Some(self.owner));
+        facts.info()
+    }
 }

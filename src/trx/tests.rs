@@ -1,8 +1,12 @@
 use super::*;
+use crate::format::undo_page::Xid;
+use crate::host::callbacks::SessionCtx;
 use crate::lock::LockTable;
+use crate::mtr::{Budget, Mtr, PageCtx};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::words::{TrxId, TrxNo};
+use crate::undo::testing::{self, UndoBed};
+use crate::words::{SessionId, TrxId, TrxNo, UndoNo};
 
 fn registry() -> (Registry, Views, LockTable) {
     (Registry::new(TrxId(1000)), Views::new(), LockTable::new())
@@ -127,4 +131,184 @@ fn views_are_stable_and_ordered_while_others_commit() {
         slot.close();
     }
     threads.into_iter().for_each(|t| t.join().unwrap());
+}
+
+fn system(bed: &UndoBed) -> Arc<TrxSystem> {
+    let opened = bed.open();
+    let (next, rsegs) = (opened.next_trx_id, Arc::new(opened.rsegs));
+    let sys = Arc::new(TrxSystem::new(next, rsegs, Arc::new(LockTable::new())));
+    for found in opened.found {
+        sys.park(sys.resurrect(found, 7));
+    }
+    sys
+}
+
+fn change(trx: &mut Trx, ctx: &PageCtx) {
+    trx.begin_write(ctx, false).expect("an undo log");
+    let needs = trx.reserve_undo(ctx, 100).expect("room");
+    let budget = Budget::statement(needs.log_bytes).with_frames(needs.frames);
+    let mut mtr = Mtr::start(ctx, budget).expect("admitted");
+    trx.append_undo(&mut mtr, |out, no| testing::insert(out, no, 7, 60))
+        .expect("appended");
+}
+
+#[test]
+fn a_read_only_transaction_costs_no_id_and_writes_nothing() {
+    let bed = UndoBed::new(16384, 512, 2);
+    let (sys, ctx) = (system(&bed), &bed.pages.ctx);
+    let (next, lsn) = (sys.registry.next_id(), ctx.log.lsn());
+    let mut trx = sys.add(SessionId(3), SessionCtx::default());
+    trx.start(Isolation::RepeatableRead, true, 5);
+    let view = trx.view().expect("a view");
+    assert_eq!(trx.view(), Some(view), "one view for the transaction");
+    assert_eq!(
+        trx.begin_write(ctx, false),
+        Err(crate::words::Error::ReadOnly)
+    );
+    let listed = sys.list();
+    assert_eq!(
+        (listed.len(), listed[0].id, listed[0].read_only),
+        (1, None, true)
+    );
+    assert_eq!(trx.commit(ctx, None), Ok(Committed::default()));
+    assert_eq!((sys.registry.next_id(), ctx.log.lsn()), (next, lsn));
+    assert_eq!((sys.views.open_count(), sys.list().len()), (0, 0));
+    assert!(trx.owner_if_any().is_none());
+}
+
+#[test]
+fn views_last_as_long_as_the_isolation_level_says() {
+    let bed = UndoBed::new(16384, 512, 2);
+    let (sys, ctx) = (system(&bed), &bed.pages.ctx);
+    let mut writer = sys.add(SessionId(1), SessionCtx::default());
+    let mut sees = |level: Isolation| {
+        let mut reader = sys.add(SessionId(2), SessionCtx::default());
+        reader.start(level, false, 0);
+        reader.begin_statement();
+        let first = reader.view();
+        writer.start(Isolation::RepeatableRead, false, 0);
+        change(&mut writer, ctx);
+        let id = writer.id().expect("an id");
+        writer.commit(ctx, None).expect("committed");
+        let same = reader.view() == first;
+        reader.end_statement();
+        reader.begin_statement();
+        let sees = reader
+            .view()
+            .is_none_or(|view| view.sees(&sys.registry, id));
+        reader.commit(ctx, None).expect("ended");
+        (first.is_some(), same, sees)
+    };
+    assert_eq!(sees(Isolation::ReadUncommitted), (false, true, true));
+    assert_eq!(sees(Isolation::ReadCommitted), (true, true, true));
+    assert_eq!(sees(Isolation::RepeatableRead), (true, true, false));
+    assert_eq!(sees(Isolation::Serializable), (true, true, false));
+}
+
+#[test]
+fn savepoints_are_replaced_released_and_gone_back_to() {
+    let bed = UndoBed::new(16384, 512, 2);
+    let (sys, ctx) = (system(&bed), &bed.pages.ctx);
+    let mut trx = sys.add(SessionId(1), SessionCtx::default());
+    trx.start(Isolation::RepeatableRead, false, 0);
+    trx.set_savepoint(b"a");
+    change(&mut trx, ctx);
+    trx.set_savepoint(b"b");
+    change(&mut trx, ctx);
+    trx.set_savepoint(b"c");
+    change(&mut trx, ctx);
+    trx.begin_statement();
+    change(&mut trx, ctx);
+    assert_eq!(
+        (trx.statement_start(), trx.next_undo_no()),
+        (UndoNo(3), UndoNo(4))
+    );
+    assert_eq!(trx.rollback_to_savepoint(b"b"), Ok(UndoNo(1)));
+    trx.cut_undo(ctx, UndoNo(1)).expect("cut");
+    assert_eq!(trx.next_undo_no(), UndoNo(1));
+    assert_eq!(
+        trx.release_savepoint(b"c"),
+        Err(crate::words::Error::NoSavepoint)
+    );
+    change(&mut trx, ctx);
+    trx.set_savepoint(b"a");
+    assert_eq!(trx.rollback_to_savepoint(b"a"), Ok(UndoNo(2)));
+    assert_eq!(trx.release_savepoint(b"b"), Ok(()));
+    assert!(trx.rollback_to_savepoint(b"b").is_err());
+    assert_eq!(sys.list()[0].rows_modified, 2);
+    trx.finish_rollback(ctx).expect("rolled back");
+    assert!(trx.rollback_to_savepoint(b"a").is_err());
+    assert_eq!(sys.counts(), (0, 1));
+}
+
+#[test]
+fn a_prepared_transaction_survives_its_session_and_the_server() {
+    let bed = UndoBed::new(16384, 512, 2);
+    let ctx = &bed.pages.ctx;
+    let (keep, undo) = (
+        Xid::new(1, b"keep", b"").expect("an XID"),
+        Xid::new(1, b"undo", b"").expect("an XID"),
+    );
+    let (kept_id, undone_id, lost_id) = {
+        let sys = system(&bed);
+        let mut ids = Vec::new();
+        for xid in [&keep, &undo] {
+            let mut trx = sys.add(SessionId(1), SessionCtx::default());
+            trx.start(Isolation::RepeatableRead, false, 0);
+            change(&mut trx, ctx);
+            ids.push(trx.id().expect("an id"));
+            assert!(trx.prepare(ctx, xid).expect("prepared").0 > 0);
+            sys.park(trx.detach().expect("prepared"));
+            assert!(!trx.is_open());
+        }
+        assert_eq!(sys.prepared_xids().len(), 2);
+        let mut trx = sys.add(SessionId(1), SessionCtx::default());
+        trx.start(Isolation::RepeatableRead, false, 0);
+        change(&mut trx, ctx);
+        (ids[0], ids[1], trx.id().expect("an id"))
+    };
+    // The server starts again.
+    let sys = system(&bed);
+    let mut xids = sys.prepared_xids();
+    xids.sort_by_key(|xid| xid.gtrid().to_vec());
+    assert_eq!(xids, [keep, undo]);
+    assert_eq!(sys.list().len(), 3);
+    let mut trx = sys.add(SessionId(9), SessionCtx::default());
+    let lost = sys.unpark_active().expect("it was running");
+    assert_eq!(lost.id(), lost_id);
+    trx.attach(lost).expect("no transaction is open");
+    trx.begin_rollback(ctx).expect("begun");
+    trx.finish_rollback(ctx).expect("rolled back");
+    trx.attach(sys.unpark(&undo).expect("parked"))
+        .expect("free");
+    assert_eq!((trx.state(), trx.id()), (State::Prepared, Some(undone_id)));
+    let mut other = sys.add(SessionId(8), SessionCtx::default());
+    let view = other.view();
+    assert!(view.is_some_and(|view| !view.sees(&sys.registry, kept_id)));
+    trx.begin_rollback(ctx).expect("begun");
+    assert_eq!(
+        bed.open()
+            .found
+            .iter()
+            .filter(|found| found.prepared)
+            .count(),
+        1
+    );
+    trx.finish_rollback(ctx).expect("rolled back");
+    trx.attach(sys.unpark(&keep).expect("parked"))
+        .expect("free");
+    let committed = trx
+        .commit(ctx, Some(("binlog.000007", 4711)))
+        .expect("committed");
+    assert!(committed.no.is_some() && sys.unpark(&keep).is_none());
+    other.close_view();
+    assert!(
+        other
+            .view()
+            .is_some_and(|view| view.sees(&sys.registry, kept_id))
+    );
+    other.close_view();
+    assert!(bed.open().found.is_empty());
+    assert_eq!(bed.open().rsegs.history_len(), 1);
+    bed.check();
 }

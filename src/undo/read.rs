@@ -5,7 +5,7 @@ use crate::format::undo_page::{self, LogHeader, RECORDS};
 use crate::format::undo_record::{UndoRecord, body_at, previous};
 use crate::mtr::{Mode, Mtr};
 use crate::sync::Arc;
-use crate::words::{Error, PageNo, Result, RollPtr, RsegId};
+use crate::words::{Error, PageNo, Result, RollPtr, RsegId, TrxId};
 
 use super::latch;
 use super::rseg::{Rseg, Rsegs};
@@ -150,6 +150,15 @@ pub struct LogReader {
     pages_read: u32,
 }
 
+/// What a log's header says to purge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogHead {
+    /// The transaction.
+    pub trx_id: TrxId,
+    /// Its records are to be dealt with; false when they are being freed already.
+    pub needs_purge: bool,
+}
+
 impl LogReader {
     /// A reader of the log whose header stands at `header` of `first`.
     pub fn new(rseg: &Arc<Rseg>, first: PageNo, header: u16) -> LogReader {
@@ -173,6 +182,20 @@ impl LogReader {
     /// First page and header offset of the log.
     pub fn log(&self) -> (PageNo, u16) {
         (self.first, self.header)
+    }
+
+    /// Reads the header.
+    ///
+    /// Errors: damage in it; what reading gives.
+    pub fn head(&mut self, mtr: &mut Mtr<'_>) -> Result<LogHead> {
+        let page = latch::undo_page(mtr, self.rseg.page(self.first), Mode::S)?;
+        let parsed = LogHeader::parse(mtr.view(page), self.header as usize);
+        let header = latch::at(mtr, page, parsed)?;
+        mtr.release(page);
+        Ok(LogHead {
+            trx_id: header.trx_id(),
+            needs_purge: header.needs_purge.get() != 0,
+        })
     }
 
     /// The page that the last record came from.

@@ -55,6 +55,9 @@ pub mod undo;
 /// A transaction's states and what it may see.
 pub mod trx;
 
+/// The dictionary: boot, load, cache.
+pub mod dict;
+
 /// Removing what nobody can see.
 pub mod purge;
 

@@ -1,0 +1,426 @@
+//! `Dict`: the open tables by name and by id, loaded on first use.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::ops::ControlFlow;
+
+use super::boot::{self, Counters};
+use super::open_table::OpenTable;
+use super::system_tables::{self, IndexRow, TableRow};
+use super::{instant, load};
+use crate::host::collation::CollationSource;
+use crate::lock::LockTable;
+use crate::mtr::PageCtx;
+use crate::schema::{IndexType, RowFormat, Table, Tuple};
+use crate::space::Space;
+use crate::sync::{Arc, Mutex, MutexGuard, Once, Padded, Rank, RwLock};
+use crate::tree::Tree;
+use crate::words::{Error, PageId, Result, SpaceId, TableId};
+
+const SHARDS: usize = 16;
+
+/// Gives the doublewrite buffer's copy of a page, if it holds a valid one: page 0 of a file that is
+/// opened late may be torn.
+pub type Repair = Box<dyn Fn(PageId) -> Option<Vec<u8>> + Send + Sync>;
+
+/// The trees of the dictionary's own tables.
+pub struct SystemTrees {
+    /// SYS_TABLES.
+    pub tables: Arc<OpenTable>,
+    /// SYS_COLUMNS.
+    pub columns: Arc<OpenTable>,
+    /// SYS_INDEXES.
+    pub indexes: Arc<OpenTable>,
+    /// SYS_FIELDS.
+    pub fields: Arc<OpenTable>,
+    /// SYS_VIRTUAL, described by rows itself.
+    pub virtual_columns: Once<Arc<OpenTable>>,
+}
+
+type Shard<K> = Padded<RwLock<HashMap<K, Arc<OpenTable>>>>;
+
+/// The dictionary.
+pub struct Dict {
+    sys: SystemTrees,
+    counters: Counters,
+    locks: Arc<LockTable>,
+    collations: Arc<dyn CollationSource>,
+    repair: Repair,
+    operation: Mutex<()>,
+    names: [Shard<Box<str>>; SHARDS],
+    ids: [Shard<TableId>; SHARDS],
+}
+
+/// Keeps loads and other DDL out.
+pub struct DictGuard<'d> {
+    dict: &'d Dict,
+    _operation: MutexGuard<'d, ()>,
+}
+
+impl Dict {
+    /// Opens the dictionary: reads the header, raises the space id counter, opens SYS_VIRTUAL. The
+    /// system tablespace is open and recovered.
+    ///
+    /// # Errors
+    /// Damage of the header or of SYS_TABLES' trees; what reading gives.
+    pub fn open(
+        ctx: &PageCtx,
+        locks: Arc<LockTable>,
+        collations: Arc<dyn CollationSource>,
+        repair: Repair,
+    ) -> Result<Dict> {
+        let header = boot::read_header(ctx)?;
+        let wired = boot::hard_wired(&header)?;
+        let space = ctx.spaces.find(SpaceId::SYSTEM)?;
+        let open = |table: Table| open_with(table, &space, 0, false, &locks, &collations);
+        let sys = SystemTrees {
+            tables: open(wired.tables),
+            columns: open(wired.columns),
+            indexes: open(wired.indexes),
+            fields: open(wired.fields),
+            virtual_columns: Once::new(),
+        };
+        boot::raise_space_id(ctx, &header, sys.tables.clustered())?;
+        let dict = Dict {
+            counters: Counters::new(&header),
+            sys,
+            locks,
+            collations,
+            repair,
+            operation: Mutex::new(Rank::DictOperation, ()),
+            names: std::array::from_fn(|_| Padded(RwLock::new(Rank::DictCache, HashMap::new()))),
+            ids: std::array::from_fn(|_| Padded(RwLock::new(Rank::DictCache, HashMap::new()))),
+        };
+        for table in [
+            &dict.sys.tables,
+            &dict.sys.columns,
+            &dict.sys.indexes,
+            &dict.sys.fields,
+        ] {
+            dict.insert(table.clone());
+        }
+        match dict.open_table(ctx, "SYS_VIRTUAL") {
+            Ok(table) => {
+                let set = dict.sys.virtual_columns.set(table);
+                debug_assert!(set.is_ok(), "opened once");
+            }
+            // Only tables with virtual columns need it.
+            Err(Error::NoSuchTable(_)) => log::warn!("the dictionary has no SYS_VIRTUAL"),
+            Err(error) => return Err(error),
+        }
+        Ok(dict)
+    }
+
+    /// The counters.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The trees of SYS_*.
+    pub fn system(&self) -> &SystemTrees {
+        &self.sys
+    }
+
+    /// The lock table that the trees report to.
+    pub fn locks(&self) -> &Arc<LockTable> {
+        &self.locks
+    }
+
+    /// Orders text.
+    pub fn collations(&self) -> &Arc<dyn CollationSource> {
+        &self.collations
+    }
+
+    /// Excludes loads and other DDL. With no latch held.
+    #[track_caller]
+    pub fn exclusive(&self) -> DictGuard<'_> {
+        DictGuard {
+            dict: self,
+            _operation: self.operation.lock(),
+        }
+    }
+
+    /// The open table named "database/table", loaded if need be. Call it with no latch held.
+    ///
+    /// # Errors
+    /// `NoSuchTable`; `TablespaceMissing`: no file, or discarded; `Unsupported`: COMPRESSED and other
+    /// formats; `Corrupt` with the table's name; what reading gives.
+    pub fn open_table(&self, ctx: &PageCtx, name: &str) -> Result<Arc<OpenTable>> {
+        match self.cached(name) {
+            Some(table) => Ok(table),
+            None => self.exclusive().open_table(ctx, name),
+        }
+    }
+
+    /// As `open_table`, by SYS_TABLES.ID: for undo records and purge.
+    ///
+    /// # Errors
+    /// As `open_table`; `NoSuchTable` if no table has the id (any more).
+    pub fn open_by_id(&self, ctx: &PageCtx, id: TableId) -> Result<Arc<OpenTable>> {
+        match self.cached_by_id(id) {
+            Some(table) => Ok(table),
+            None => self.exclusive().open_by_id(ctx, id),
+        }
+    }
+
+    /// The definition of a table; its file is not opened, so that damage or absence of it does not
+    /// matter. The instant state is not in it.
+    ///
+    /// # Errors
+    /// `NoSuchTable`, `Corrupt`, what reading gives.
+    pub fn definition(&self, ctx: &PageCtx, name: &str) -> Result<Arc<Table>> {
+        if let Some(table) = self.cached(name) {
+            return Ok(table.def().clone());
+        }
+        let guard = self.exclusive();
+        let row = guard.table_row(ctx, name)?;
+        Ok(Arc::new(load::definition(ctx, &self.sys, &row)?))
+    }
+
+    /// The row of SYS_TABLES of a table.
+    ///
+    /// # Errors
+    /// `NoSuchTable`, `Corrupt`, what reading gives.
+    pub fn table_row(&self, ctx: &PageCtx, name: &str) -> Result<TableRow> {
+        self.exclusive().table_row(ctx, name)
+    }
+
+    /// Every row of SYS_TABLES that is not delete-marked, by name. A damaged row ends the list with an
+    /// error.
+    ///
+    /// # Errors
+    /// `Corrupt`, what reading gives.
+    pub fn table_rows(&self, ctx: &PageCtx) -> Result<Vec<TableRow>> {
+        let mut rows = Vec::new();
+        let all = Tuple::new();
+        system_tables::scan(ctx, self.sys.tables.clustered(), &all, &mut |view| {
+            let row = TableRow::parse(view)?;
+            if !row.deleted {
+                rows.push(row);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(rows)
+    }
+
+    /// Names of user tables, sorted as SYS_TABLES has them; `database` limits them. The dictionary's
+    /// own tables, auxiliary ones of full-text indexes and leftovers of DDL are no user tables.
+    ///
+    /// # Errors
+    /// As `table_rows`.
+    pub fn table_names(&self, ctx: &PageCtx, database: Option<&str>) -> Result<Vec<Box<str>>> {
+        let is_wanted = |name: &str| match name.split_once('/') {
+            None => false,
+            Some((db, table)) => {
+                database.is_none_or(|wanted| wanted == db)
+                    && !table.starts_with("FTS_")
+                    && !table.starts_with("#sql")
+            }
+        };
+        let rows = self.table_rows(ctx)?;
+        Ok(rows
+            .into_iter()
+            .map(|row| row.name)
+            .filter(|name| is_wanted(name))
+            .collect())
+    }
+
+    /// Name of the table with `id`; with `deleted`, also of one that is dropped but not purged.
+    ///
+    /// # Errors
+    /// `Corrupt`, what reading gives.
+    pub fn name_of(&self, ctx: &PageCtx, id: TableId, deleted: bool) -> Result<Option<Box<str>>> {
+        load::name_of(ctx, &self.sys, id, deleted)
+    }
+
+    /// Rows of SYS_INDEXES of a table, those under construction too.
+    ///
+    /// # Errors
+    /// `Corrupt`, what reading gives.
+    pub fn index_rows(&self, ctx: &PageCtx, id: TableId) -> Result<Vec<IndexRow>> {
+        load::index_rows(ctx, &self.sys, id)
+    }
+
+    /// The open table, if it is in the cache.
+    pub fn cached(&self, name: &str) -> Option<Arc<OpenTable>> {
+        self.names[shard_of(name)].read().get(name).cloned()
+    }
+
+    /// The open table, if it is in the cache.
+    pub fn cached_by_id(&self, id: TableId) -> Option<Arc<OpenTable>> {
+        self.ids[id.0 as usize % SHARDS].read().get(&id).cloned()
+    }
+
+    /// Every table in the cache.
+    pub fn all_cached(&self) -> Vec<Arc<OpenTable>> {
+        let mut all = Vec::new();
+        for shard in &self.ids {
+            all.extend(shard.read().values().cloned());
+        }
+        all
+    }
+
+    fn insert(&self, table: Arc<OpenTable>) {
+        let id = table.id();
+        self.ids[id.0 as usize % SHARDS]
+            .write()
+            .insert(id, table.clone());
+        self.names[shard_of(table.name())]
+            .write()
+            .insert(table.name().into(), table);
+    }
+
+    /// Takes a table out of the cache. Whoever holds it may go on using it until told otherwise
+    /// (`OpenTable::retire`).
+    pub fn forget(&self, table: &OpenTable) {
+        self.ids[table.id().0 as usize % SHARDS]
+            .write()
+            .remove(&table.id());
+        self.names[shard_of(table.name())]
+            .write()
+            .remove(table.name());
+    }
+
+    /// Opens the table that `row` describes.
+    fn load(&self, ctx: &PageCtx, row: &TableRow) -> Result<Arc<OpenTable>> {
+        let table = load::definition(ctx, &self.sys, row)?;
+        let named = |e: Error| e.in_index(&row.name, "");
+        if table.is_discarded() {
+            return Err(Error::TablespaceMissing(row.name.clone()));
+        }
+        if table.format == RowFormat::Compressed {
+            return Err(Error::unsupported(format!(
+                "table {} is ROW_FORMAT=COMPRESSED",
+                row.name
+            )));
+        }
+        let space = self.open_space(ctx, &table).map_err(named)?;
+        let (table, last_autoinc) = instant::complete(ctx, table, &self.locks, &self.collations)
+            .map_err(|e| e.in_file(&space.path()))
+            .map_err(named)?;
+        let read_only = ctx.spaces.places().read_only || cannot_write(&table);
+        Ok(open_with(
+            table,
+            &space,
+            last_autoinc,
+            read_only,
+            &self.locks,
+            &self.collations,
+        ))
+    }
+
+    fn open_space(&self, ctx: &PageCtx, table: &Table) -> Result<Arc<Space>> {
+        let space = match table.space {
+            SpaceId::SYSTEM => ctx.spaces.find(SpaceId::SYSTEM)?,
+            id => {
+                let space = ctx.spaces.open_table(id, &table.name, &*self.repair)?;
+                check_flags(&space, table)?;
+                space
+            }
+        };
+        space.check_usable()?;
+        Ok(space)
+    }
+}
+
+impl DictGuard<'_> {
+    /// The dictionary.
+    pub fn dict(&self) -> &Dict {
+        self.dict
+    }
+
+    /// As `Dict::open_table`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_table(&self, ctx: &PageCtx, name: &str) -> Result<Arc<OpenTable>> {
+        if let Some(table) = self.dict.cached(name) {
+            return Ok(table);
+        }
+        let row = self.table_row(ctx, name)?;
+        let table = self.dict.load(ctx, &row)?;
+        self.dict.insert(table.clone());
+        Ok(table)
+    }
+
+    /// As `Dict::open_by_id`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_by_id(&self, ctx: &PageCtx, id: TableId) -> Result<Arc<OpenTable>> {
+        if let Some(table) = self.dict.cached_by_id(id) {
+            return Ok(table);
+        }
+        match load::name_of(ctx, &self.dict.sys, id, false)? {
+            Some(name) => self.open_table(ctx, &name),
+            None => Err(Error::NoSuchTable(format!("with id {id}").into())),
+        }
+    }
+
+    /// The row of SYS_TABLES of a table.
+    ///
+    /// # Errors
+    /// `NoSuchTable`, `Corrupt`, what reading gives.
+    pub fn table_row(&self, ctx: &PageCtx, name: &str) -> Result<TableRow> {
+        load::table_row(ctx, &self.dict.sys, name)?.ok_or_else(|| Error::NoSuchTable(name.into()))
+    }
+
+    /// The definition that rows make up, without the cache.
+    ///
+    /// # Errors
+    /// `Corrupt`, what reading gives.
+    pub fn definition_of(&self, ctx: &PageCtx, row: &TableRow) -> Result<Table> {
+        load::definition(ctx, &self.dict.sys, row)
+    }
+}
+
+fn open_with(
+    table: Table,
+    space: &Arc<Space>,
+    last_autoinc: u64,
+    read_only: bool,
+    locks: &Arc<LockTable>,
+    collations: &Arc<dyn CollationSource>,
+) -> Arc<OpenTable> {
+    let def = Arc::new(table);
+    let trees = (0..def.indexes.len())
+        .map(|i| Tree::new(def.clone(), i, locks.clone(), collations.clone()))
+        .collect();
+    Arc::new(OpenTable::new(
+        def,
+        trees,
+        space.clone(),
+        last_autoinc,
+        read_only,
+    ))
+}
+
+/// True if the table has an index whose entries this version cannot make, so that no row may change:
+/// full text, R-trees, keys on virtual columns, and text in an order that the host does not know.
+fn cannot_write(table: &Table) -> bool {
+    let beyond = IndexType::FULLTEXT | IndexType::SPATIAL | IndexType::HAS_VIRTUAL;
+    table.indexes.iter().any(|index| index.ty.has(beyond))
+}
+
+/// The file's flags must be those that SYS_TABLES.TYPE asks for; page size and compression decide,
+/// since the newer flavour tells no more (format-tablespace.md section 3).
+fn check_flags(space: &Space, table: &Table) -> Result<()> {
+    let (flags, geometry) = (space.flags(), space.geometry());
+    let zip = match table.flags.zip_bytes() {
+        0 => flags.page_size(),
+        bytes => bytes,
+    };
+    if geometry.physical_bytes() != zip {
+        return Err(Error::corrupt_bytes(format!(
+            "tablespace flags {flags:?} do not go with table flags {:#x}",
+            table.flags.0
+        ))
+        .in_file(&space.path()));
+    }
+    Ok(())
+}
+
+fn shard_of(name: &str) -> usize {
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    hasher.hash_one(name) as usize % SHARDS
+}

@@ -20,6 +20,10 @@ pub trait PageLoaded: Send + Sync {
     /// The hook stamps the page LSN.
     fn on_read(&self, id: PageId, page: &mut [u8]) -> Result<Option<Lsn>>;
 
+    /// What `on_read` applied stands in the flush list now, which from here on holds the checkpoint
+    /// back for it.
+    fn listed(&self, id: PageId);
+
     /// The page is created anew by a running mini-transaction: records pending for it are void.
     fn on_create(&self, id: PageId);
 
@@ -43,6 +47,8 @@ impl PageLoaded for NothingPending {
     fn on_read(&self, _: PageId, _: &mut [u8]) -> Result<Option<Lsn>> {
         Ok(None)
     }
+
+    fn listed(&self, _: PageId) {}
 
     fn on_create(&self, _: PageId) {}
 

@@ -294,12 +294,23 @@ impl Pool {
         rank: Rank,
     ) -> std::result::Result<PageGuard<'_>, u32> {
         let frame = self.frame(at);
+        let physical = match self.spaces.get(id.space) {
+            Some(space) => space.geometry().physical_bytes(),
+            None => self.config.page_size,
+        };
         let shard = self.table.shard(id);
         if self.table.find_in(&shard, &self.frames, id).is_some() {
             return Err(at);
         }
         frame.set_id(id.to_u64());
         frame.set_load(load);
+        // 0 stands for the usual size.
+        let sectors = if physical == self.config.page_size {
+            0
+        } else {
+            (physical / 512) as u16
+        };
+        frame.physical_sectors.store(sectors, Ordering::Relaxed);
         let latched = frame.latch.try_lock(Mode::X, rank);
         assert!(latched, "nobody latches a frame that nobody can pin");
         self.table.link(&shard, &self.frames, id, at);

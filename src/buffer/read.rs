@@ -77,6 +77,9 @@ impl Pool {
             Ok(oldest) => {
                 if let Some(start) = oldest {
                     self.note_dirty(at, start);
+                    if let Some(hook) = self.hook.get() {
+                        hook.listed(id);
+                    }
                 }
                 self.counters.reads.fetch_add(1, Ordering::Relaxed);
                 let mut lists = self.lru.lock();

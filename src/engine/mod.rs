@@ -17,10 +17,14 @@
 
 #![forbid(unsafe_code)]
 
+mod cleaner;
 mod handle;
+mod master;
 mod open;
+mod places;
 mod report;
 mod session;
+mod storage;
 mod tables;
 mod types;
 

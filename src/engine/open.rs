@@ -1,9 +1,19 @@
 //! The engine value: open, close, and what concerns the whole instance.
 
-use std::sync::Arc;
-
+use super::cleaner::{Cleaner, WakeCleaner};
+use super::master::{Background, Stop, on_panic};
+use super::places::Setup;
+use super::storage::{self, Found, Storage};
 use super::types::{EngineConfig, HostServices, Limits, Xid};
-use crate::settings::{Counters, Settings};
+use crate::lock::LockTable;
+use crate::mtr::PageCtx;
+use crate::os::thread::Threads;
+use crate::os::{CrashPoints, RealVfs, Vfs};
+use crate::settings::{Counters, Settings, ids};
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::trx::TrxSystem;
+use crate::undo::Rsegs;
 use crate::words::{Error, Result};
 
 /// One running instance on one data directory.
@@ -12,6 +22,12 @@ pub struct Engine {
     settings: Arc<Settings>,
     counters: Arc<Counters>,
     config: EngineConfig,
+    setup: Setup,
+    storage: Storage,
+    trx: Arc<TrxSystem>,
+    background: Arc<Background>,
+    threads: Threads,
+    closed: AtomicBool,
 }
 
 impl Engine {
@@ -26,13 +42,76 @@ impl Engine {
         counters: Arc<Counters>,
         host: HostServices,
     ) -> Result<Arc<Engine>> {
-        let _ = Engine {
+        Engine::open_with(
+            config,
+            settings,
+            counters,
+            host,
+            Arc::new(CrashPoints::new()),
+        )
+    }
+
+    /// The same with crash points that a test has armed.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn open_with(
+        config: EngineConfig,
+        settings: Arc<Settings>,
+        counters: Arc<Counters>,
+        host: HostServices,
+        points: Arc<CrashPoints>,
+    ) -> Result<Arc<Engine>> {
+        let setup = Setup::new(&config, &settings)?;
+        let vfs: Arc<dyn Vfs> = Arc::new(RealVfs);
+        if storage::look(&*vfs, &setup)? == Found::Nothing {
+            return Err(Error::unsupported("a new instance"));
+        }
+        let storage = storage::open(&vfs, &setup, &points)?;
+        let opened = Rsegs::open(&storage.ctx)?;
+        let rsegs = Arc::new(opened.rsegs);
+        let trx = Arc::new(TrxSystem::new(
+            opened.next_trx_id,
+            rsegs,
+            Arc::new(LockTable::new()),
+        ));
+        for found in opened.found {
+            let started_s = host.callbacks.wall_clock().as_secs();
+            trx.park(trx.resurrect(found, started_s));
+        }
+        let cleaner = Cleaner::new(&storage, &settings);
+        storage
+            .ctx
+            .log
+            .set_hook(Arc::new(WakeCleaner(Arc::downgrade(&cleaner))));
+        let background = Arc::new(Background {
+            ctx: storage.ctx.clone(),
+            settings: settings.clone(),
+            counters: counters.clone(),
+            cleaner,
+            log_stop: Stop::default(),
+        });
+        let engine = Arc::new(Engine {
             host,
             settings,
             counters,
             config,
-        };
-        Err(Error::unsupported("the storage core is not assembled yet"))
+            setup,
+            threads: Threads::new(on_panic(&storage.ctx)),
+            storage,
+            trx,
+            background,
+            closed: AtomicBool::new(false),
+        });
+        engine.start()?;
+        Ok(engine)
+    }
+
+    fn start(&self) -> Result<()> {
+        if self.setup.places.read_only {
+            return Ok(());
+        }
+        self.background.start(&self.threads)
     }
 
     /// Stops background work, writes everything out as `innodb_fast_shutdown` says, joins every
@@ -41,6 +120,20 @@ impl Engine {
     /// # Errors
     /// `Io`; the engine is closed all the same.
     pub fn close(&self) -> Result<()> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.background.stop();
+        self.threads.join_all();
+        if self.stopped().is_some() || self.setup.places.read_only {
+            return Ok(());
+        }
+        let fast = self.settings.uint(ids::FAST_SHUTDOWN);
+        if fast >= 2 || self.storage.pending.count() > 0 {
+            return self.ctx().log.flush_all().map(|_| ());
+        }
+        let end = self.storage.flush_everything()?;
+        log::info!("shutdown completed; log sequence number {end}");
         Ok(())
     }
 
@@ -52,28 +145,58 @@ impl Engine {
 
     /// Why the engine stopped itself, if it did.
     pub fn stopped(&self) -> Option<Box<str>> {
-        None
+        match self.ctx().check_running() {
+            Err(Error::Stopped(why)) => Some(why),
+            _ => match self.ctx().log.check_frozen() {
+                Err(Error::Stopped(why)) => Some(why),
+                _ => None,
+            },
+        }
     }
 
     /// What tables may have here.
     pub fn limits(&self) -> Limits {
-        Limits::for_page_size(16384)
+        Limits::for_page_size(self.setup.places.page_size as u32)
     }
 
     /// Writes the log out; `sync`: makes it durable.
     pub fn flush_log(&self, sync: bool) -> Result<()> {
-        let _ = sync;
-        Ok(())
+        if self.setup.places.read_only {
+            return Ok(());
+        }
+        let log = &self.ctx().log;
+        log.write_up_to(log.lsn(), sync)
     }
 
     /// A dynamic setting changed; `name` is its full name. Called after the new value is stored.
     pub fn setting_changed(&self, name: &str) {
-        let _ = name;
+        match name {
+            "innodb_log_checkpoint_now" => {
+                if let Err(error) = self.checkpoint_now() {
+                    log::error!("innodb_log_checkpoint_now: {error}");
+                }
+            }
+            "innodb_deadlock_detect" => {
+                let on = self.settings.is_on(ids::DEADLOCK_DETECT);
+                self.trx.locks.set_deadlock_detect(on);
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes all dirty pages of now and makes a checkpoint.
+    fn checkpoint_now(&self) -> Result<()> {
+        if self.setup.places.read_only {
+            return Ok(());
+        }
+        self.ctx().pool.flush_to(self.ctx().log.lsn())?;
+        self.background.cleaner.checkpoint()?;
+        Ok(())
     }
 
     /// XIDs of all prepared transactions, oldest first.
     pub fn prepared(&self) -> Vec<Xid> {
-        Vec::new()
+        self.trx.prepared_xids().iter().map(Xid::from_log).collect()
     }
 
     /// Decides a prepared transaction that no session owns.
@@ -83,6 +206,16 @@ impl Engine {
     pub fn prepared_decide(&self, xid: &Xid, commit: bool) -> Result<()> {
         let _ = (xid, commit);
         Err(Error::unsupported("XA"))
+    }
+
+    /// Pages, log and files.
+    pub(super) fn ctx(&self) -> &Arc<PageCtx> {
+        &self.storage.ctx
+    }
+
+    /// The transactions.
+    pub(super) fn trx(&self) -> &Arc<TrxSystem> {
+        &self.trx
     }
 
     /// The host.
@@ -103,5 +236,13 @@ impl Engine {
     /// How it was opened.
     pub fn config(&self) -> &EngineConfig {
         &self.config
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // An open that failed half-way, or a test that forgot: threads must not outlive the library.
+        self.background.stop();
+        self.threads.join_all();
     }
 }

@@ -2,6 +2,7 @@
 
 use super::open::Engine;
 use super::types::Isolation;
+use crate::settings::Counter;
 use crate::sync::Arc;
 
 /// One transaction of INNODB_TRX. Times are seconds since the epoch.
@@ -97,5 +98,47 @@ impl Engine {
     }
 
     /// Brings gauges (pool, log, history) up to date before counters are read.
-    pub fn refresh_counters(&self) {}
+    pub fn refresh_counters(&self) {
+        let counters = self.counters();
+        let set = |counter, value| counters.set(counter, value);
+        let pool = self.ctx().pool.counts();
+        let page = self.ctx().page_size() as u64;
+        let data = (pool.young + pool.old) as u64;
+        set(Counter::PageSize, page);
+        set(Counter::BufferPoolPagesTotal, pool.frames as u64);
+        set(Counter::BufferPoolPagesFree, pool.free as u64);
+        set(Counter::BufferPoolPagesData, data);
+        set(Counter::BufferPoolPagesOld, pool.old as u64);
+        set(Counter::BufferPoolPagesDirty, pool.dirty as u64);
+        set(Counter::BufferPoolBytesData, data * page);
+        set(Counter::BufferPoolBytesDirty, pool.dirty as u64 * page);
+        set(Counter::BufferPoolReads, pool.reads);
+        set(Counter::BufferPoolPagesFlushed, pool.written);
+        set(Counter::BufferPoolPagesLruFreed, pool.evicted);
+        set(Counter::BufferPoolWaitFree, pool.waits_for_frame);
+        set(Counter::PagesRead, pool.reads);
+        set(Counter::PagesCreated, pool.created);
+        set(Counter::PagesWritten, pool.written);
+        set(Counter::DataReads, pool.reads);
+        set(Counter::DataRead, pool.reads * page);
+        set(Counter::DataWritten, pool.written * page);
+        let log = &self.ctx().log;
+        let (writes, bytes) = log.write_counts();
+        set(Counter::LogWrites, writes);
+        set(Counter::OsLogWritten, bytes);
+        set(Counter::DataWrites, pool.written + writes);
+        set(Counter::LogWaits, log.log_waits());
+        set(Counter::LsnCurrent, log.lsn().0);
+        set(Counter::LsnFlushed, log.flushed_lsn().0);
+        set(Counter::LsnLastCheckpoint, log.checkpoint_lsn().0);
+        set(Counter::CheckpointAge, log.age());
+        set(Counter::CheckpointMaxAge, log.capacity().max_checkpoint_age);
+        let trx = self.trx();
+        set(Counter::HistoryListLength, trx.rsegs.history_len());
+        set(Counter::MaxTrxId, trx.registry.next_id().0);
+        let (waits, deadlocks) = trx.locks.counts();
+        set(Counter::RowLockWaits, waits);
+        set(Counter::Deadlocks, deadlocks);
+        set(Counter::NumOpenFiles, self.ctx().spaces.all().len() as u64);
+    }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::format::undo_page;
 use crate::host::callbacks::{Callbacks, SessionCtx};
 use crate::host::collation::CollationSource;
 use crate::host::image::TableImage;
@@ -135,6 +136,22 @@ pub struct Xid {
     pub bqual_length: u32,
     /// Both parts.
     pub data: [u8; 128],
+}
+
+impl Xid {
+    /// As the undo log has it.
+    pub(super) fn from_log(xid: &undo_page::Xid) -> Xid {
+        let (gtrid, bqual) = (xid.gtrid(), xid.bqual());
+        let mut data = [0; 128];
+        data[..gtrid.len()].copy_from_slice(gtrid);
+        data[gtrid.len()..gtrid.len() + bqual.len()].copy_from_slice(bqual);
+        Xid {
+            format_id: xid.format_id() as i32,
+            gtrid_length: gtrid.len() as u32,
+            bqual_length: bqual.len() as u32,
+            data,
+        }
+    }
 }
 
 /// What reads lock.

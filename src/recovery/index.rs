@@ -17,9 +17,12 @@ const HEAD_BYTES: usize = 24;
 const NOWHERE: u64 = u64::MAX;
 
 /// What the log holds from the checkpoint on, by page and by file.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct RedoIndex {
     chunks: Vec<Vec<u8>>,
+    /// Bytes of all chunks, and how many there may be.
+    chunk_bytes: usize,
+    chunk_bytes_max: usize,
     pages: HashMap<PageId, PageEntries>,
     files: BTreeMap<SpaceId, FileEvents>,
 }
@@ -75,7 +78,24 @@ pub struct FileEvents {
     pub(super) used: bool,
 }
 
+impl Default for RedoIndex {
+    fn default() -> RedoIndex {
+        RedoIndex::with_limit(usize::MAX)
+    }
+}
+
 impl RedoIndex {
+    /// An empty index that takes at most about `bytes_max` bytes of records.
+    pub fn with_limit(bytes_max: usize) -> RedoIndex {
+        RedoIndex {
+            chunks: Vec::new(),
+            chunk_bytes: 0,
+            chunk_bytes_max: bytes_max,
+            pages: HashMap::new(),
+            files: BTreeMap::new(),
+        }
+    }
+
     /// True if no page waits.
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
@@ -211,9 +231,18 @@ impl RedoIndex {
             } else {
                 CHUNK_BYTES
             };
+            let size = size.max(bytes);
+            if self.chunk_bytes + size > self.chunk_bytes_max {
+                return Err(Error::invalid(format!(
+                    "recovery needs more than {} bytes of memory for the records of the redo log: \
+                     start with a larger innodb_buffer_pool_size",
+                    self.chunk_bytes_max
+                )));
+            }
             chunk
-                .try_reserve_exact(size.max(bytes))
+                .try_reserve_exact(size)
                 .map_err(|_| Error::OutOfMemory)?;
+            self.chunk_bytes += size;
             self.chunks.push(chunk);
         }
         let last = self.chunks.len() - 1;

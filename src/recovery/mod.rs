@@ -17,17 +17,34 @@
 //! Read:    scan.rs, parse.rs, index.rs.
 #![forbid(unsafe_code)]
 
+/// One mini-transaction's records on a page.
+pub mod apply;
+
+/// What the log says of files, done on disk.
+pub mod files;
+
 /// The records of a crashed log by page.
 pub mod index;
 
 /// From mini-transactions to the index.
 pub mod parse;
 
+/// The pages that wait for their records.
+pub mod pending;
+
 /// One pass over the log.
 pub mod scan;
+
+/// Bringing everything up.
+pub mod sweep;
+
+/// Torn pages and their doublewrite copies.
+pub mod torn;
 
 #[cfg(test)]
 mod tests;
 
 pub use index::{FileEvents, MtrOfPage, RedoIndex};
-pub use scan::{LogBytes, LogScan, scan};
+pub use pending::Pending;
+pub use scan::{LogBytes, LogScan, scan, scan_within};
+pub use torn::Torn;

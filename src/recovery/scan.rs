@@ -70,6 +70,13 @@ impl LogScan {
 /// Errors: `Corrupt` if there is no valid checkpoint, if FILE_CHECKPOINT for it is missing, or for
 /// records that cannot be, although the CRC holds.
 pub fn scan(log: &dyn LogBytes) -> Result<LogScan> {
+    scan_within(log, usize::MAX)
+}
+
+/// As `scan`, with at most about `bytes_max` bytes of memory for records.
+///
+/// Errors: `Invalid` if they do not suffice, and those of `scan`.
+pub fn scan_within(log: &dyn LogBytes, bytes_max: usize) -> Result<LogScan> {
     let checkpoint = log
         .checkpoint()
         .ok_or_else(|| bad("no valid checkpoint block in its header"))?;
@@ -79,7 +86,7 @@ pub fn scan(log: &dyn LogBytes) -> Result<LogScan> {
         named: None,
     };
     let mut window = Window::new(log, checkpoint.lsn);
-    let mut index = RedoIndex::default();
+    let mut index = RedoIndex::with_limit(bytes_max);
     let mut mtr_count = 0;
     while let Some(mtr) = window.next_mtr()? {
         search.before(mtr.start)?;

@@ -29,7 +29,7 @@ impl Registry {
     ) -> Result<Arc<Space>> {
         let path = self.table_path(name);
         self.vfs.create_dir(parent(&path))?;
-        let bytes = pages as u64 * flags.page_size() as u64;
+        let bytes = pages as u64 * flags.geometry().physical_bytes() as u64;
         let file = self.create_file(id, &path, bytes)?;
         let part = Part {
             file,

@@ -1,0 +1,286 @@
+//! Files, log and pool of an existing instance: found, recovered, ready for mini-transactions.
+//!
+//! The order (format-redo.md section 13): locks; the log, read once; doublewrite copies; files as the
+//! log knows them; torn pages; the log opened to go on; the pool, whose reads bring pages up.
+
+use super::places::Setup;
+use crate::buffer::{Doublewrite, Pool};
+use crate::format::fsp::Geometry;
+use crate::format::trx_sys;
+use crate::mtr::{Mode, Mtr, PageCtx};
+use crate::os::file::is_errno;
+use crate::os::{CrashPoints, OpenMode, Vfs};
+use crate::recovery::files::{Leniency, open_files};
+use crate::recovery::sweep::sweep;
+use crate::recovery::{LogScan, Pending, Torn, scan_within};
+use crate::redo::{Log, LogFile, file};
+use crate::space::{Kind, Registry};
+use crate::sync::{Arc, Rank};
+use crate::words::{Error, Lsn, PageId, Result, SpaceId};
+
+/// The lowest floor of an engine.
+pub(super) struct Storage {
+    pub(super) ctx: Arc<PageCtx>,
+    pub(super) pending: Arc<Pending>,
+}
+
+/// What is in the directories.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Found {
+    /// An instance, whole or crashed.
+    Instance,
+    /// Nothing, or what an interrupted creation left.
+    Nothing,
+}
+
+/// Looks whether there is an instance.
+///
+/// Errors: `Invalid` naming the file that is missing; what the file system gives.
+pub(super) fn look(vfs: &dyn Vfs, setup: &Setup) -> Result<Found> {
+    let system = setup.system_path();
+    let has_system = vfs.exists(&system)?;
+    let has_log = file::exists(vfs, &setup.log.dir)?;
+    match (has_system, has_log) {
+        (true, true) if is_unfinished(vfs, setup)? => {}
+        (true, true) => return Ok(Found::Instance),
+        (false, false) => {}
+        (true, false) => {
+            return Err(Error::invalid(format!(
+                "{system} is there, but not {}/ib_logfile0: put the log back, or check \
+                 innodb_log_group_home_dir",
+                setup.log.dir
+            )));
+        }
+        (false, true) => {
+            return Err(Error::invalid(format!(
+                "{}/ib_logfile0 is there, but not {system}: put the file back, or check \
+                 innodb_data_home_dir and innodb_data_file_path",
+                setup.log.dir
+            )));
+        }
+    }
+    if !setup.may_create || setup.places.read_only {
+        return Err(Error::invalid(format!(
+            "there is no instance: {system} is missing"
+        )));
+    }
+    Ok(Found::Nothing)
+}
+
+/// True if the creation of the instance was interrupted before anybody could use it: page 0 was never
+/// written, and the log is at its first checkpoint.
+fn is_unfinished(vfs: &dyn Vfs, setup: &Setup) -> Result<bool> {
+    let system = vfs.open(&setup.system_path(), OpenMode::READ)?;
+    let mut start = [0; 4096];
+    if system.size()? >= 4096 {
+        system.read_at(&mut start, 0)?;
+    }
+    if !crate::format::fil::is_all_zero(&start) {
+        return Ok(false);
+    }
+    let log = LogFile::open(vfs, &setup.log.dir, OpenMode::READ)?;
+    let first = crate::format::redo_file::FIRST_LSN;
+    Ok(log.checkpoint().is_some_and(|(last, _)| last.lsn == first))
+}
+
+/// Opens an instance. A log of another size than the settings say is replaced, once nothing in it is
+/// needed any more.
+///
+/// Errors: `Busy` if another server has it; `Corrupt`, `Unsupported`, `Invalid`, `Io`.
+pub(super) fn open(
+    vfs: &Arc<dyn Vfs>,
+    setup: &Setup,
+    points: &Arc<CrashPoints>,
+) -> Result<Storage> {
+    let storage = open_once(vfs, setup, points, false)?;
+    let Some(storage) = storage else {
+        // Recovered, flushed and made clean with the old log file, which can now be replaced.
+        return open_once(vfs, setup, points, true)?
+            .ok_or_else(|| Error::internal("the redo log was not replaced"));
+    };
+    Ok(storage)
+}
+
+/// `None`: the log is clean now and has the wrong size; open again.
+fn open_once(
+    vfs: &Arc<dyn Vfs>,
+    setup: &Setup,
+    points: &Arc<CrashPoints>,
+    again: bool,
+) -> Result<Option<Storage>> {
+    let spaces = Registry::new(vfs.clone(), setup.places.clone());
+    let log_file = open_log_file(&**vfs, setup)?;
+    let mut scan = scan_within(&log_file, setup.recovery_bytes_max())?;
+    if again && !scan.clean {
+        return Err(Error::internal("the redo log is not clean after recovery"));
+    }
+    if setup.places.read_only && !scan.clean {
+        return Err(Error::Unsupported(
+            "innodb_read_only on an instance that was not shut down cleanly; start it without \
+             once"
+                .into(),
+        ));
+    }
+    if !scan.clean {
+        log::info!(
+            "recovery from the checkpoint at LSN {} to {}: {} mini-transactions, {} pages",
+            scan.checkpoint.lsn,
+            scan.end,
+            scan.mtr_count,
+            scan.index.page_count()
+        );
+    }
+    open_tablespaces(&spaces, setup, &mut scan)?;
+    let (scan_end, clean) = (scan.end, scan.clean);
+    let replace = !setup.places.read_only && Log::wants_new_file(&log_file, &setup.log);
+    let log = match replace && clean {
+        true => {
+            drop(log_file);
+            log::info!("a redo log of {} bytes is made", setup.log.file_size);
+            Log::create(&**vfs, setup.log.clone(), points.clone(), scan_end)?
+        }
+        false => Log::open(setup.log.clone(), points.clone(), log_file, scan_end)?,
+    };
+    let storage = assemble(setup, spaces, log, scan)?;
+    bring_up(setup, &storage)?;
+    if replace && !clean {
+        storage.flush_everything()?;
+        return Ok(None);
+    }
+    if !setup.places.read_only {
+        file::remove_leftovers(&**vfs, &setup.log.dir)?;
+    }
+    Ok(Some(storage))
+}
+
+fn open_log_file(vfs: &dyn Vfs, setup: &Setup) -> Result<LogFile> {
+    let mode = OpenMode {
+        write: !setup.places.read_only,
+        direct: false,
+    };
+    match LogFile::open(vfs, &setup.log.dir, mode) {
+        // Direct transfers need whole blocks; mariadb-backup's log has none.
+        Ok(file) if setup.log.direct && file.geometry().file_size() % 4096 == 0 => {
+            drop(file);
+            LogFile::open(
+                vfs,
+                &setup.log.dir,
+                OpenMode {
+                    direct: true,
+                    ..mode
+                },
+            )
+        }
+        Err(error) if is_errno(&error, libc::EROFS) || is_errno(&error, libc::EACCES) => {
+            log::error!("{error}");
+            Err(Error::ReadOnly)
+        }
+        result => result,
+    }
+}
+
+fn open_tablespaces(spaces: &Registry, setup: &Setup, scan: &mut LogScan) -> Result<()> {
+    let torn = match scan.clean {
+        true => Torn::default(),
+        false => Torn::load(spaces, &setup.system, scan.checkpoint.lsn..=scan.end)?,
+    };
+    let repair = |id: PageId| torn.first_page(id);
+    spaces.open_system(&setup.system, &repair)?;
+    for number in 1..=127 {
+        if spaces.open_undo(number, &repair)?.is_none() {
+            break;
+        }
+    }
+    let is_undo = |id: SpaceId| {
+        spaces
+            .get(id)
+            .is_some_and(|space| space.kind() == Kind::Undo)
+    };
+    scan.check_names(is_undo)?;
+    let leniency = Leniency {
+        missing_files: setup.force_recovery >= 1,
+    };
+    open_files(&mut scan.index, spaces, &torn, leniency)?;
+    let restored = torn.restore(spaces)?;
+    if restored > 0 {
+        log::info!("{restored} torn pages were restored from the doublewrite blocks");
+    }
+    Ok(())
+}
+
+fn assemble(setup: &Setup, spaces: Registry, log: Log, scan: LogScan) -> Result<Storage> {
+    let (log, spaces) = (Arc::new(log), Arc::new(spaces));
+    let pool = Arc::new(Pool::open(setup.pool, log.clone(), spaces.clone())?);
+    {
+        // Checkpoints name the tablespaces of pages that wait until they have passed them.
+        let gate = log.enter_exclusive();
+        let mut named = std::collections::BTreeSet::new();
+        for id in scan.index.pages() {
+            if named.insert(id.space) {
+                let space = spaces.get(id.space).filter(|space| space.is_named_in_log());
+                if let Some(space) = space {
+                    spaces.set_modified(&gate, &space, scan.end);
+                }
+            }
+        }
+    }
+    let pending = Arc::new(Pending::new(scan.index));
+    pending.set_log(log.clone());
+    pool.set_hook(pending.clone());
+    Ok(Storage {
+        ctx: Arc::new(PageCtx::new(pool, log, spaces)),
+        pending,
+    })
+}
+
+/// The doublewrite blocks first: pages may be written from here on. Then every page that waits.
+fn bring_up(setup: &Setup, storage: &Storage) -> Result<()> {
+    let ctx = &storage.ctx;
+    if setup.doublewrite && !setup.places.read_only {
+        set_doublewrite(ctx)?;
+    }
+    let swept = sweep(ctx, &storage.pending, &|| false)?;
+    if swept.damaged + swept.stuck > 0 {
+        log::error!(
+            "{} pages could not be recovered; their tables will report it",
+            swept.damaged + swept.stuck
+        );
+    }
+    Ok(())
+}
+
+/// Reads where the doublewrite blocks are.
+pub(super) fn set_doublewrite(ctx: &PageCtx) -> Result<()> {
+    let id = PageId::new(SpaceId::SYSTEM, trx_sys::PAGE);
+    let mut mtr = Mtr::reader(ctx);
+    let page = mtr.get(id, Mode::S, Rank::FspPage)?;
+    let geometry = Geometry::of_page_size(ctx.page_size());
+    match Doublewrite::parse(mtr.view(page), geometry)? {
+        Some(place) => ctx.pool.set_doublewrite(place),
+        None => log::warn!("there are no doublewrite blocks: torn pages cannot be repaired"),
+    }
+    Ok(())
+}
+
+impl Storage {
+    /// Writes all pages and brings the log into the state of a clean shutdown.
+    ///
+    /// Errors: what writing gives; `Stopped`.
+    pub(super) fn flush_everything(&self) -> Result<Lsn> {
+        if self.pending.count() > 0 {
+            return Err(Error::Stopped(
+                "pages that could not be recovered keep the log from being emptied".into(),
+            ));
+        }
+        self.ctx.pool.flush_all()?;
+        self.ctx.log.make_clean(&self.ctx.spaces)
+    }
+
+    /// Start LSN of the oldest change that no file has.
+    pub(super) fn oldest(ctx: &PageCtx, pending: &Pending) -> Option<Lsn> {
+        // The waiting pages first: one that leaves that list meanwhile has entered the other.
+        let waiting = pending.oldest();
+        let dirty = ctx.pool.oldest_modification();
+        waiting.into_iter().chain(dirty).min()
+    }
+}

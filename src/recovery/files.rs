@@ -1,0 +1,193 @@
+//! What the log says of tablespace files, done on disk: renames and deletions finished, missing files
+//! of young tables made anew, sizes brought up (format-redo.md sections 8 and 13, step 4).
+
+use super::index::{FileEvents, RedoIndex};
+use super::torn::Torn;
+use crate::format::fsp::SpaceFlags;
+use crate::os::file::parent;
+use crate::space::open::probe;
+use crate::space::{Kind, Registry, Space};
+use crate::sync::Arc;
+use crate::words::{Error, PageId, PageNo, Result, SpaceId};
+
+/// How strict to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leniency {
+    /// innodb_force_recovery ≥ 1: a missing file drops its records instead of ending the start.
+    pub missing_files: bool,
+}
+
+/// Opens every tablespace that the log changes, the system and undo tablespaces being open already.
+/// Records of tablespaces that are gone leave the index.
+///
+/// Errors: `TablespaceMissing` naming the file; what the file system gives.
+pub fn open_files(
+    index: &mut RedoIndex,
+    spaces: &Registry,
+    torn: &Torn,
+    leniency: Leniency,
+) -> Result<()> {
+    let files: Vec<(SpaceId, FileEvents)> = index
+        .files()
+        .iter()
+        .map(|(id, events)| (*id, events.clone()))
+        .collect();
+    for (id, events) in files {
+        if events.deleted {
+            finish_delete(spaces, id, &events)?;
+            index.drop_space(id);
+            continue;
+        }
+        let opened = match spaces.get(id) {
+            Some(space) => Some(space),
+            None => open_named(index, spaces, torn, id, &events, leniency)?,
+        };
+        match opened {
+            Some(space) => bring_size_up(&space, &events)?,
+            None => index.drop_space(id),
+        }
+    }
+    Ok(())
+}
+
+/// The FILE_DELETE record is durable, so the file is to go, whether its removal was reached or not.
+fn finish_delete(spaces: &Registry, id: SpaceId, events: &FileEvents) -> Result<()> {
+    for name in names_of(events) {
+        let path = spaces.resolve_log_path(name);
+        if spaces.vfs().exists(&path)? && holds(spaces, &path, id) {
+            log::info!("{path} is removed: it was being dropped");
+            spaces.remove_file(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// The latest name first.
+fn names_of(events: &FileEvents) -> Vec<&str> {
+    let mut names: Vec<&str> = events.name.as_deref().into_iter().collect();
+    for (old, new) in events.renames.iter().rev() {
+        for name in [new, old] {
+            if !names.contains(&&**name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// True if page 0 of the file belongs to the tablespace.
+fn holds(spaces: &Registry, path: &str, id: SpaceId) -> bool {
+    let first = probe(&**spaces.vfs(), path, spaces.places().page_size);
+    first.is_ok_and(|first| first.space == id)
+}
+
+fn open_named(
+    index: &RedoIndex,
+    spaces: &Registry,
+    torn: &Torn,
+    id: SpaceId,
+    events: &FileEvents,
+    leniency: Leniency,
+) -> Result<Option<Arc<Space>>> {
+    let Some(latest) = events.name.as_deref() else {
+        // No name, no records of its own (`check_names` saw to that).
+        return Ok(None);
+    };
+    let path = spaces.resolve_log_path(latest);
+    let name = table_name(latest);
+    finish_renames(spaces, id, events, &path)?;
+    let repair = |page: PageId| torn.first_page(page);
+    let error = match spaces.open_table_at(id, &name, &path, &repair) {
+        Ok(space) => return Ok(Some(space)),
+        Err(error) => error,
+    };
+    if !events.used && !events.created {
+        // Named, but not changed: whoever opens the table will see.
+        return Ok(None);
+    }
+    let first = PageId::new(id, PageNo(0));
+    if index.rebuilds(first) && is_replaceable(spaces, &path) {
+        return make_anew(spaces, id, &name, &path, events).map(Some);
+    }
+    match error {
+        Error::TablespaceMissing(_) if !leniency.missing_files => Err(Error::TablespaceMissing(
+            format!(
+                "{path} (tablespace {id}), which the redo log changes; put the file back, or \
+                     start with innodb_force_recovery=1 to give its changes up"
+            )
+            .into(),
+        )),
+        // Damage stays local: the table will say so, its records are of no use.
+        error => {
+            log::error!("{path}: {error}; its changes in the redo log are given up");
+            Ok(None)
+        }
+    }
+}
+
+/// A crash between FILE_RENAME and rename(): the file has one of its older names.
+fn finish_renames(spaces: &Registry, id: SpaceId, events: &FileEvents, path: &str) -> Result<()> {
+    if spaces.vfs().exists(path)? {
+        return Ok(());
+    }
+    for name in names_of(events).into_iter().skip(1) {
+        let old = spaces.resolve_log_path(name);
+        if spaces.vfs().exists(&old)? && holds(spaces, &old, id) {
+            log::info!("{old} is renamed to {path}, as the redo log says");
+            spaces.vfs().create_dir(parent(path))?;
+            spaces.vfs().rename(&old, path)?;
+            spaces.vfs().sync_dir(parent(path))?;
+            return spaces.vfs().sync_dir(parent(&old));
+        }
+    }
+    Ok(())
+}
+
+/// No file, or one whose page 0 was never written: all of it is in the log.
+fn is_replaceable(spaces: &Registry, path: &str) -> bool {
+    match probe(&**spaces.vfs(), path, spaces.places().page_size) {
+        Err(Error::Io(failure)) => failure.errno == libc::ENOENT,
+        Err(Error::Corrupt(_)) => true,
+        _ => false,
+    }
+}
+
+fn make_anew(
+    spaces: &Registry,
+    id: SpaceId,
+    name: &str,
+    path: &str,
+    events: &FileEvents,
+) -> Result<Arc<Space>> {
+    let flags = match events.flags {
+        Some(flags) => SpaceFlags::parse(flags)?,
+        None => SpaceFlags::full_crc32(spaces.places().page_size),
+    };
+    if spaces.table_path(name) != path {
+        return Err(Error::unsupported(format!(
+            "{path} is to be made anew, outside the data directory"
+        )));
+    }
+    spaces.remove_file(path)?;
+    log::info!("{path} is made anew from the redo log");
+    spaces.create_table(id, name, flags, events.size.unwrap_or(0))
+}
+
+fn bring_size_up(space: &Space, events: &FileEvents) -> Result<()> {
+    let Some(size) = events.size else {
+        return Ok(());
+    };
+    if events.trimmed.is_some() && space.kind() == Kind::Undo {
+        space.truncate(size)?;
+    }
+    space.raise_size_pages(size);
+    space.allocate(size)
+}
+
+/// `db/t` of `./db/t.ibd` or `/elsewhere/db/t.ibd`.
+fn table_name(path: &str) -> String {
+    let path = path.strip_suffix(".ibd").unwrap_or(path);
+    let mut parts: Vec<&str> = path.rsplitn(3, '/').take(2).collect();
+    parts.reverse();
+    parts.join("/")
+}

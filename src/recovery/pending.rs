@@ -1,0 +1,226 @@
+//! The pages that wait for their records: what the pool asks on each read, what holds the checkpoint
+//! back.
+//!
+//! ```text
+//!   Waiting ──on_read──▶ Applied ──listed──▶ (gone)        nothing to apply: gone at once
+//!      ├──on_create──▶ Void ──settle──▶ (gone)
+//!      └──on_free──▶ (gone)      freed under the log gate, so that no checkpoint comes between
+//! ```
+
+use std::collections::HashMap;
+
+use super::apply::bring_up;
+use super::index::RedoIndex;
+use crate::buffer::PageLoaded;
+use crate::format::fil;
+use crate::redo::Log;
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Arc, Mutex, Once, Rank, RwLock};
+use crate::words::{Error, Lsn, PageId, Result, SpaceId};
+
+/// Shards of the list of waiting pages.
+const SHARDS: usize = 32;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Not read since the start.
+    Waiting,
+    /// Up to date in its frame, not yet in the flush list.
+    Applied,
+    /// Created anew by a mini-transaction that may not have ended yet.
+    Void,
+}
+
+/// What recovery does to pages on their way into the pool.
+pub struct Pending {
+    index: RwLock<RedoIndex>,
+    /// A page that is not here needs nothing.
+    shards: Box<[Mutex<HashMap<PageId, Phase>>]>,
+    left: AtomicUsize,
+    /// All pages by the start of their oldest record, and how many of them are done.
+    by_age: Mutex<(Vec<(Lsn, PageId)>, usize)>,
+    /// No page can have a newer LSN than the log. Set once the log is open.
+    log: Once<Arc<Log>>,
+}
+
+impl Pending {
+    /// Takes over what a scan found.
+    pub fn new(index: RedoIndex) -> Pending {
+        let mut shards: Vec<HashMap<PageId, Phase>> = vec![HashMap::new(); SHARDS];
+        let mut by_age = Vec::with_capacity(index.page_count());
+        for id in index.pages() {
+            by_age.push((index.oldest(id).unwrap_or_default(), id));
+            shards[shard_of(id)].insert(id, Phase::Waiting);
+        }
+        by_age.sort_unstable();
+        Pending {
+            left: AtomicUsize::new(by_age.len()),
+            by_age: Mutex::new(Rank::Leaf, (by_age, 0)),
+            shards: shards
+                .into_iter()
+                .map(|shard| Mutex::new(Rank::Leaf, shard))
+                .collect(),
+            index: RwLock::new(Rank::Leaf, index),
+            log: Once::new(),
+        }
+    }
+
+    /// Tells which log the pages belong to; once.
+    pub fn set_log(&self, log: Arc<Log>) {
+        // A second call names the same log.
+        let _ = self.log.set(log);
+    }
+
+    /// Pages that are not settled.
+    pub fn count(&self) -> usize {
+        self.left.load(Ordering::Acquire)
+    }
+
+    /// Start of the oldest record that no file and no flush list has (L2).
+    pub fn oldest(&self) -> Option<Lsn> {
+        if self.count() == 0 {
+            return None;
+        }
+        let mut by_age = self.by_age.lock();
+        let (pages, done) = &mut *by_age;
+        while let Some(&(lsn, id)) = pages.get(*done) {
+            if self.phase(id).is_some() {
+                return Some(lsn);
+            }
+            *done += 1;
+        }
+        None
+    }
+
+    /// The pages that wait, in file order.
+    pub fn pages(&self) -> Vec<PageId> {
+        let mut pages = Vec::new();
+        for shard in &self.shards {
+            pages.extend(shard.lock().keys().copied());
+        }
+        pages.sort_unstable();
+        pages
+    }
+
+    /// The page was latched after it was brought up or created: whatever made its records void is in
+    /// the log now.
+    pub fn settle(&self, id: PageId) {
+        let phase = self.phase(id);
+        if matches!(phase, Some(Phase::Void | Phase::Applied)) {
+            self.remove(id);
+        }
+    }
+
+    /// The tablespace is gone: nothing of it is needed.
+    pub fn drop_space(&self, space: SpaceId) {
+        if self.count() == 0 {
+            return;
+        }
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            let before = shard.len();
+            shard.retain(|id, _| id.space != space);
+            self.left.fetch_sub(before - shard.len(), Ordering::AcqRel);
+        }
+    }
+
+    /// Forgets one page: its damage is known and stays where it is.
+    pub fn give_up(&self, id: PageId) {
+        self.remove(id);
+    }
+
+    /// Gives the memory back once nothing waits.
+    pub fn shrink(&self) {
+        if self.count() == 0 {
+            *self.index.write() = RedoIndex::default();
+            *self.by_age.lock() = (Vec::new(), 0);
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.index.read().bytes()
+    }
+
+    fn phase(&self, id: PageId) -> Option<Phase> {
+        self.shards[shard_of(id)].lock().get(&id).copied()
+    }
+
+    fn waits(&self, id: PageId) -> bool {
+        self.count() > 0 && self.phase(id) == Some(Phase::Waiting)
+    }
+
+    fn set(&self, id: PageId, phase: Phase) {
+        if let Some(was) = self.shards[shard_of(id)].lock().get_mut(&id) {
+            *was = phase;
+        }
+    }
+
+    fn remove(&self, id: PageId) {
+        if self.shards[shard_of(id)].lock().remove(&id).is_some() {
+            self.left.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// A page of another instance, or of files that are newer than the log, would swallow changes at
+    /// the next recovery.
+    fn check_lsn(&self, id: PageId, page: &[u8]) -> Result<()> {
+        let Some(log) = self.log.get() else {
+            return Ok(());
+        };
+        let (found, end) = (fil::lsn(page), log.lsn());
+        if found <= end || id.space == SpaceId::TEMPORARY {
+            return Ok(());
+        }
+        Err(Error::corrupt(
+            id,
+            format!("the page's LSN {found} is behind the end of the redo log, {end}"),
+        ))
+    }
+}
+
+impl PageLoaded for Pending {
+    fn rebuilds(&self, id: PageId) -> bool {
+        self.waits(id) && self.index.read().rebuilds(id)
+    }
+
+    fn repair(&self, _: PageId, _: &[u8]) -> Option<Box<[u8]>> {
+        // Torn pages were restored in their files before the first read (torn.rs).
+        None
+    }
+
+    fn on_read(&self, id: PageId, page: &mut [u8]) -> Result<Option<Lsn>> {
+        self.check_lsn(id, page)?;
+        if !self.waits(id) {
+            return Ok(None);
+        }
+        let oldest = bring_up(id, page, self.index.read().of_page(id))?;
+        match oldest {
+            Some(_) => self.set(id, Phase::Applied),
+            None => self.remove(id),
+        }
+        Ok(oldest)
+    }
+
+    fn listed(&self, id: PageId) {
+        if self.phase(id) == Some(Phase::Applied) {
+            self.remove(id);
+        }
+    }
+
+    fn on_create(&self, id: PageId) {
+        if self.waits(id) {
+            self.set(id, Phase::Void);
+        }
+    }
+
+    fn on_free(&self, id: PageId) {
+        if self.count() > 0 {
+            self.remove(id);
+        }
+    }
+}
+
+fn shard_of(id: PageId) -> usize {
+    (id.page.0 ^ id.space.0.wrapping_mul(31)) as usize % SHARDS
+}

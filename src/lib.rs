@@ -61,6 +61,9 @@ pub mod dict;
 /// Removing what nobody can see.
 pub mod purge;
 
+/// Rows: the only place where locks, undo and trees meet.
+pub mod row;
+
 /// From files after a crash to a running engine.
 pub mod recovery;
 

@@ -1,0 +1,45 @@
+//! Rows: the only place where locks, undo and trees meet.
+//!
+//! Knows the host's row images, tables' trees and transactions; knows nothing of sessions, handles
+//! or the dictionary's own storage. A caller gives an `Op` (transaction, patience) and the trees.
+//!
+//! Invariants
+//!  1. A row's change is: clustered leaf latched, locks held, undo appended in a nested
+//!     mini-transaction (M3), the leaf changed. Secondary entries follow, each in its own.
+//!  2. A wait for a lock happens with no latch held and nothing changed; afterwards everything is
+//!     looked up and checked again.
+//!  3. A secondary entry is delete-marked or not as the newest version of its row says, or is about
+//!     to be made so by the transaction that wrote that version.
+//!  4. Rollback and purge take "the row is absent, or its DB_ROLL_PTR is another" as done already.
+//!
+//! Latches: one leaf of a secondary tree, then pages of the clustered tree, then undo pages.
+//! Crash:   between the mini-transactions of one row: rollback finds the undo record and undoes
+//!          what of the row's change is there.
+//! Read:    codec.rs, entry.rs, op.rs, insert.rs, update.rs, delete.rs, lock_row.rs, version.rs,
+//!          read.rs, rollback.rs, purge.rs.
+
+#![forbid(unsafe_code)]
+
+mod autoinc;
+mod codec;
+mod convert;
+mod entry;
+mod insert;
+mod key;
+mod lock_row;
+mod offpage;
+mod op;
+mod place;
+mod read;
+mod scan;
+mod secondary;
+mod undo_row;
+mod version;
+
+pub use autoinc::{counter, push_counter, set_counter};
+pub use codec::Template;
+pub use insert::{InsertMode, insert, insert_tuple};
+pub use lock_row::lock_table;
+pub use op::{Op, Patience, Workspace};
+pub use read::{Find, Locking, Reader, Rows};
+pub use scan::{Cursor, Start, read_key};

@@ -1,0 +1,593 @@
+//! Walking an index: by key, to the neighbours, over the whole table.
+//!
+//! A cursor holds no latch between two calls: it remembers the key of the entry it stands on. Within
+//! a call it keeps its leaf from row to row. A row that needs its clustered record is fetched with
+//! the leaf let go: what a view sees cannot be purged meanwhile, and what is locked cannot change.
+
+use super::entry;
+use super::lock_row::{self, lock_clustered, lock_plain, lock_secondary};
+use super::op::{Op, Patience};
+use super::read::{Find, Locking, Reader, Rows, Sight, Via, load_record, load_version, look_up};
+use crate::lock::{Outcome, RecordKind, Wait};
+use crate::mtr::Mtr;
+use crate::page::{RecordView, SearchMode, layout, record};
+use crate::schema::compare::compare_fields;
+use crate::schema::{FieldRef, KeyKind, Tuple};
+use crate::sync::Arc;
+use crate::tree::{Intent, Position, Seek, StoredPosition, Tree};
+use crate::words::{Error, Result};
+
+/// Entries passed over before the caller's patience is asked.
+const PASSED_MAX: u32 = 512;
+
+/// Where a read starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Start {
+    /// At the first row.
+    First,
+    /// At the last row.
+    Last,
+    /// By the key in `Cursor::key`.
+    Key(Find),
+    /// After the current row.
+    Next,
+    /// Before the current row.
+    Prev,
+    /// After the current row, which the next one must equal in the key.
+    NextSame,
+}
+
+impl Start {
+    fn forward(self) -> bool {
+        match self {
+            Start::First | Start::Next | Start::NextSame => true,
+            Start::Last | Start::Prev => false,
+            Start::Key(find) => {
+                matches!(
+                    find,
+                    Find::Exact | Find::KeyOrNext | Find::After | Find::Prefix
+                )
+            }
+        }
+    }
+}
+
+/// How far the rows must agree with the key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Same {
+    Any,
+    Equal,
+    /// The last part of the key may be the beginning of a text.
+    Prefix,
+}
+
+/// A place in an index.
+pub struct Cursor {
+    index: usize,
+    stored: StoredPosition,
+    /// The search entry.
+    key: Tuple,
+    same: Same,
+    /// Clustered key of the current row.
+    current: Tuple,
+    has_current: bool,
+}
+
+enum Reached {
+    /// All rows that were asked for.
+    Full,
+    /// The end, or a row that does not match.
+    End,
+    /// A lock is held by another.
+    Wait(Arc<Wait>),
+    /// The row's clustered record is needed.
+    LookUp,
+    /// Many entries were passed over.
+    Pause,
+}
+
+enum Verdict {
+    Row,
+    Skip,
+    Beyond,
+    Wait(Arc<Wait>),
+    LookUp,
+}
+
+/// What holds during one call.
+struct Call<'s> {
+    sight: &'s Sight,
+    same: Same,
+    forward: bool,
+    locks_gaps: bool,
+    /// The clustered record is not needed.
+    covers: bool,
+    /// A match of the whole unique key is locked without its gap.
+    unique: bool,
+}
+
+impl Cursor {
+    /// A cursor on index `index` of the table, standing nowhere.
+    pub fn new(index: usize) -> Cursor {
+        Cursor {
+            index,
+            stored: StoredPosition::new(),
+            key: Tuple::new(),
+            same: Same::Any,
+            current: Tuple::new(),
+            has_current: false,
+        }
+    }
+
+    /// The index.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The search entry, to be filled (`Template::search_entry`) before `Start::Key` or `NextSame`.
+    pub fn key(&mut self) -> &mut Tuple {
+        &mut self.key
+    }
+
+    /// Clustered key of the row read last.
+    pub fn current(&self) -> Option<&Tuple> {
+        self.has_current.then_some(&self.current)
+    }
+
+    /// True once it stands somewhere.
+    pub fn is_placed(&self) -> bool {
+        self.stored.is_stored()
+    }
+
+    /// Reads rows from `start` on, in its direction, until `rows` is full. With an error or the end the
+    /// rows before it are there.
+    ///
+    /// Errors: `KeyNotFound` (`Start::Key`), `EndOfFile`; those of `Op::wait`; damage.
+    pub fn fetch(
+        &mut self,
+        op: &mut Op<'_>,
+        reader: &mut Reader<'_>,
+        start: Start,
+        rows: &mut Rows<'_>,
+    ) -> Result<()> {
+        let sight = Sight::of(op, reader.locking);
+        self.choose_match(start);
+        let call = self.call(op, reader, &sight, start);
+        let again = match call.forward {
+            true => Start::Next,
+            false => Start::Prev,
+        };
+        if reader.locking != Locking::None {
+            let table = reader.trees[0].table().id;
+            let exclusive = reader.locking == Locking::Exclusive;
+            lock_row::intend(op, reader.work, table, exclusive)?;
+        }
+        self.has_current = false;
+        let mut from = start;
+        loop {
+            let mut mtr = Mtr::reader(op.ctx);
+            let reached = loop {
+                match self.run(op, reader, &mut mtr, &call, &mut from, rows) {
+                    Err(Error::WouldBlock) => mtr.restart()?,
+                    other => break other?,
+                }
+            };
+            drop(mtr);
+            match reached {
+                Reached::Full => return Ok(()),
+                Reached::End => return Err(end_of(start, rows)),
+                Reached::Pause => op.check_killed()?,
+                Reached::Wait(wait) => op.wait(&wait)?,
+                Reached::LookUp => {
+                    from = again;
+                    self.look_up(op, reader, &call, rows)?;
+                    if rows.is_full() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    fn choose_match(&mut self, start: Start) {
+        match start {
+            Start::Key(Find::Exact) => self.same = Same::Equal,
+            Start::Key(Find::Prefix | Find::PrefixLast) => self.same = Same::Prefix,
+            Start::NextSame if self.same == Same::Any => self.same = Same::Equal,
+            Start::Key(_) | Start::First | Start::Last => self.same = Same::Any,
+            Start::Next | Start::Prev | Start::NextSame => {}
+        }
+    }
+
+    fn call<'s>(
+        &self,
+        op: &Op<'_>,
+        reader: &Reader<'_>,
+        sight: &'s Sight,
+        start: Start,
+    ) -> Call<'s> {
+        let index = reader.trees[self.index].index();
+        let bounded = matches!(
+            start,
+            Start::Key(Find::Exact | Find::Prefix | Find::PrefixLast) | Start::NextSame
+        );
+        let same = if bounded { self.same } else { Same::Any };
+        let whole = index.is_unique() && self.key.len() == usize::from(index.n_user_fields);
+        let no_null = || self.key.fields().all(|f| !f.is_null());
+        Call {
+            sight,
+            same,
+            forward: start.forward(),
+            locks_gaps: reader.locking != Locking::None && op.trx.isolation().locks_gaps(),
+            covers: self.index == 0 || reader.template.covers(self.index, reader.columns),
+            unique: same == Same::Equal && whole && no_null(),
+        }
+    }
+
+    fn look_up(
+        &mut self,
+        op: &mut Op<'_>,
+        reader: &mut Reader<'_>,
+        call: &Call<'_>,
+        rows: &mut Rows<'_>,
+    ) -> Result<()> {
+        let trees = reader.trees;
+        let tree = &trees[self.index];
+        let deleted = reader.work.entry.info_bits & crate::format::record::DELETED != 0;
+        let dirty = reader.locking == Locking::None && call.sight.view.is_none();
+        let via = Via::Entry {
+            tree,
+            surely: !deleted && !dirty,
+        };
+        if look_up(op, reader, call.sight, &via, rows)? {
+            self.current.clone_from(&reader.work.key);
+            self.has_current = true;
+            rows.push(reader, &self.current);
+        }
+        Ok(())
+    }
+
+    fn run(
+        &mut self,
+        op: &mut Op<'_>,
+        reader: &mut Reader<'_>,
+        mtr: &mut Mtr<'_>,
+        call: &Call<'_>,
+        from: &mut Start,
+        rows: &mut Rows<'_>,
+    ) -> Result<Reached> {
+        let trees = reader.trees;
+        let tree = &trees[self.index];
+        let (mut at, mut ready) = self.place(mtr, tree, *from)?;
+        if !call.forward && call.locks_gaps {
+            if let Some(wait) = self.lock_gap_behind(op, mtr, &at, *from)? {
+                return Ok(Reached::Wait(wait));
+            }
+        }
+        for _ in 0..PASSED_MAX {
+            if !ready {
+                match self.advance(op, reader, mtr, tree, call, &mut at)? {
+                    Advanced::To => {}
+                    Advanced::End => {
+                        self.stored
+                            .store(tree, mtr, &at, &mut reader.work.offsets)?;
+                        return Ok(Reached::End);
+                    }
+                    Advanced::Wait(wait) => return Ok(Reached::Wait(wait)),
+                }
+            }
+            ready = false;
+            match self.examine(op, reader, mtr, call, &at, rows)? {
+                Verdict::Beyond => return Ok(Reached::End),
+                Verdict::Wait(wait) if op.patience == Patience::SkipLocked => {
+                    op.trx.system().locks.cancel(&wait);
+                }
+                Verdict::Wait(wait) => return Ok(Reached::Wait(wait)),
+                Verdict::Row => {
+                    self.has_current = true;
+                    rows.push(reader, &self.current);
+                }
+                Verdict::Skip => {}
+                Verdict::LookUp => {
+                    self.stored
+                        .store(tree, mtr, &at, &mut reader.work.offsets)?;
+                    return Ok(Reached::LookUp);
+                }
+            }
+            self.stored
+                .store(tree, mtr, &at, &mut reader.work.offsets)?;
+            *from = match call.forward {
+                true => Start::Next,
+                false => Start::Prev,
+            };
+            if rows.is_full() {
+                return Ok(Reached::Full);
+            }
+        }
+        Ok(Reached::Pause)
+    }
+
+    /// Finds where to start; `true` if the record there is the first candidate, `false` if it is the
+    /// one beside it.
+    fn place(&self, mtr: &mut Mtr<'_>, tree: &Tree, from: Start) -> Result<(Position, bool)> {
+        let by_key = |mtr: &mut Mtr<'_>, mode| {
+            let at = tree.seek(mtr, Seek::Key(&self.key, mode), Intent::Read)?;
+            let ready = is_row(mtr, &at);
+            Ok((at, ready))
+        };
+        match from {
+            Start::First => Ok((tree.seek(mtr, Seek::First, Intent::Read)?, false)),
+            Start::Last => {
+                let mut at = tree.seek(mtr, Seek::Last, Intent::Read)?;
+                at.rec = layout::supremum(mtr.view(at.page));
+                Ok((at, false))
+            }
+            Start::Key(find) => by_key(
+                mtr,
+                match find {
+                    Find::Exact | Find::KeyOrNext | Find::Prefix => SearchMode::GreaterOrEqual,
+                    Find::After => SearchMode::Greater,
+                    Find::Before => SearchMode::Less,
+                    Find::KeyOrPrev | Find::PrefixLast | Find::PrefixLastOrPrev => {
+                        SearchMode::LessOrEqual
+                    }
+                },
+            ),
+            Start::Next | Start::NextSame => {
+                Ok((self.stored.restore(tree, mtr, Intent::Read)?.0, false))
+            }
+            Start::Prev => {
+                let (at, found) = self.stored.restore(tree, mtr, Intent::Read)?;
+                let ready = !found && is_row(mtr, &at);
+                Ok((at, ready))
+            }
+        }
+    }
+
+    /// A backward read that begins at a key also locks the gap above its first row.
+    fn lock_gap_behind(
+        &self,
+        op: &mut Op<'_>,
+        mtr: &Mtr<'_>,
+        at: &Position,
+        from: Start,
+    ) -> Result<Option<Arc<Wait>>> {
+        let view = mtr.view(at.page);
+        let mut next = *at;
+        match from {
+            Start::Key(_) => next.rec = layout::next(view, at.rec)?,
+            Start::Last => {}
+            _ => return Ok(None),
+        }
+        let mode = lock_row::mode(false, RecordKind::Gap);
+        Ok(match lock_plain(op.trx, mtr, &next, mode) {
+            Outcome::Granted => None,
+            Outcome::Wait(wait) => Some(wait),
+        })
+    }
+
+    /// Steps to the next candidate; a forward step over the end of a page locks the gap there.
+    fn advance(
+        &self,
+        op: &mut Op<'_>,
+        reader: &Reader<'_>,
+        mtr: &mut Mtr<'_>,
+        tree: &Tree,
+        call: &Call<'_>,
+        at: &mut Position,
+    ) -> Result<Advanced> {
+        let there = if call.forward {
+            if call.locks_gaps {
+                let view = mtr.view(at.page);
+                let supremum = layout::supremum(view);
+                if at.rec == supremum || layout::next(view, at.rec)? == supremum {
+                    let end = Position {
+                        rec: supremum,
+                        ..*at
+                    };
+                    let exclusive = reader.locking == Locking::Exclusive;
+                    let mode = lock_row::mode(exclusive, RecordKind::NextKey);
+                    if let Outcome::Wait(wait) = lock_plain(op.trx, mtr, &end, mode) {
+                        return Ok(Advanced::Wait(wait));
+                    }
+                }
+            }
+            tree.next(mtr, at)?
+        } else {
+            tree.prev(mtr, at)?
+        };
+        Ok(if there { Advanced::To } else { Advanced::End })
+    }
+
+    /// Looks at one entry: is it in the range, can it be seen, can it be locked? Hands it out if the
+    /// leaf has all that is wanted.
+    fn examine(
+        &mut self,
+        op: &mut Op<'_>,
+        reader: &mut Reader<'_>,
+        mtr: &mut Mtr<'_>,
+        call: &Call<'_>,
+        at: &Position,
+        rows: &mut Rows<'_>,
+    ) -> Result<Verdict> {
+        let trees = reader.trees;
+        let tree = &trees[self.index];
+        let work = &mut *reader.work;
+        let view = mtr.view(at.page);
+        let record = RecordView::new(view, at.rec, tree.index(), &mut work.offsets)?;
+        if call.same != Same::Any && !self.matches(tree, &record, call.same) {
+            let mode = lock_row::mode(reader.locking == Locking::Exclusive, RecordKind::Gap);
+            if call.locks_gaps && call.forward {
+                if let Outcome::Wait(wait) = lock_plain(op.trx, mtr, at, mode) {
+                    return Ok(Verdict::Wait(wait));
+                }
+            }
+            return Ok(Verdict::Beyond);
+        }
+        let deleted = record.is_deleted();
+        if reader.locking != Locking::None {
+            let gap = call.locks_gaps && (!call.unique || deleted);
+            let kind = if gap {
+                RecordKind::NextKey
+            } else {
+                RecordKind::Record
+            };
+            let mode = lock_row::mode(reader.locking == Locking::Exclusive, kind);
+            let outcome = match record.trx_id() {
+                Some(trx_id) => lock_clustered(op.trx, mtr, at, trx_id, mode),
+                None => lock_secondary(op.trx, mtr, trees, tree, at, mode)?,
+            };
+            if let Outcome::Wait(wait) = outcome {
+                return Ok(Verdict::Wait(wait));
+            }
+            if deleted {
+                return Ok(Verdict::Skip);
+            }
+        }
+        match self.index {
+            0 => self.examine_clustered(reader, mtr, call, at, rows),
+            _ => self.examine_secondary(reader, mtr, call, at, rows),
+        }
+    }
+
+    fn examine_clustered(
+        &mut self,
+        reader: &mut Reader<'_>,
+        mtr: &mut Mtr<'_>,
+        call: &Call<'_>,
+        at: &Position,
+        rows: &mut Rows<'_>,
+    ) -> Result<Verdict> {
+        let tree = &reader.trees[0];
+        let work = &mut *reader.work;
+        let index = tree.index();
+        let record = RecordView::with_offsets(mtr.view(at.page), at.rec, index, &work.offsets);
+        let trx_id = record.trx_id().unwrap_or_default();
+        let sight = call.sight;
+        let unseen = match &sight.view {
+            Some(view) if !view.sees(&sight.sys.registry, trx_id) => Some(view),
+            _ => None,
+        };
+        if let Some(view) = unseen {
+            record.copy_to(&mut work.row);
+            let table = tree.table();
+            if !work
+                .versions
+                .visible(mtr, &sight.sys, table, view, &mut work.row)?
+            {
+                return Ok(Verdict::Skip);
+            }
+            self.current
+                .copy_prefix_of(&work.row, index.n_uniq as usize);
+            load_version(reader, mtr, rows)?;
+            return Ok(Verdict::Row);
+        }
+        if record.is_deleted() {
+            return Ok(Verdict::Skip);
+        }
+        record.copy_key_to(&mut self.current, index.n_uniq as usize);
+        load_record(reader, mtr, at, rows)?;
+        Ok(Verdict::Row)
+    }
+
+    fn examine_secondary(
+        &mut self,
+        reader: &mut Reader<'_>,
+        mtr: &mut Mtr<'_>,
+        call: &Call<'_>,
+        at: &Position,
+        rows: &mut Rows<'_>,
+    ) -> Result<Verdict> {
+        let clustered = reader.trees[0].index();
+        let tree = &reader.trees[self.index];
+        let work = &mut *reader.work;
+        let view = mtr.view(at.page);
+        let record = RecordView::with_offsets(view, at.rec, tree.index(), &work.offsets);
+        let max = layout::max_trx_id(view);
+        let all_seen = match (&call.sight.view, reader.locking) {
+            (Some(view), _) => view.sees_all_up_to(max),
+            (None, Locking::None) => false,
+            (None, _) => true,
+        };
+        if all_seen && record.is_deleted() {
+            return Ok(Verdict::Skip);
+        }
+        let get = |i| record.field(i);
+        let collations = tree.collations();
+        entry::clustered_key(tree.index(), clustered, get, collations, &mut work.key)?;
+        if all_seen && call.covers && reader.locking != Locking::Exclusive {
+            self.current.clone_from(&work.key);
+            let image = rows.image();
+            let (template, columns) = (reader.template, reader.columns);
+            let blobs = &mut work.blobs;
+            template.load(self.index, columns, get, image, reader.heap, blobs)?;
+            return Ok(Verdict::Row);
+        }
+        record.copy_to(&mut work.entry);
+        Ok(Verdict::LookUp)
+    }
+
+    /// True if the record begins with the search entry.
+    fn matches(&self, tree: &Tree, record: &RecordView<'_>, same: Same) -> bool {
+        let last = self.key.len().saturating_sub(1);
+        (0..self.key.len()).all(|i| {
+            let field = &tree.index().fields[i];
+            let (mut value, key) = (record.field(i), self.key.field(i));
+            if let (Same::Prefix, true, FieldRef::Bytes(text)) = (same, i == last, value) {
+                let wanted = key.len();
+                if is_text(field.kind) && text.len() > wanted {
+                    value = FieldRef::Bytes(&text[..wanted]);
+                }
+            }
+            compare_fields(field, value, key, tree.collations()).is_eq()
+        })
+    }
+}
+
+enum Advanced {
+    To,
+    End,
+    Wait(Arc<Wait>),
+}
+
+/// Kinds of which a key image may end inside a value.
+fn is_text(kind: KeyKind) -> bool {
+    matches!(
+        kind,
+        KeyKind::Text(_) | KeyKind::TextTrimmed(_) | KeyKind::Bytes | KeyKind::PaddedBytes
+    )
+}
+
+fn is_row(mtr: &Mtr<'_>, at: &Position) -> bool {
+    let view = mtr.view(at.page);
+    !layout::is_system(view, at.rec) && !record::is_metadata(view, at.rec)
+}
+
+fn end_of(start: Start, rows: &Rows<'_>) -> Error {
+    match start {
+        Start::Key(_) if rows.count == 0 => Error::KeyNotFound,
+        _ => Error::EndOfFile,
+    }
+}
+
+/// Reads the row with clustered key `key` (`Template::key_of_position`) into `row`.
+///
+/// Errors: `KeyNotFound`; those of `Op::wait`; damage.
+pub fn read_key(
+    op: &mut Op<'_>,
+    reader: &mut Reader<'_>,
+    key: &Tuple,
+    row: &mut [u8],
+) -> Result<()> {
+    if reader.locking != Locking::None {
+        let table = reader.trees[0].table().id;
+        let exclusive = reader.locking == Locking::Exclusive;
+        lock_row::intend(op, reader.work, table, exclusive)?;
+    }
+    let sight = Sight::of(op, reader.locking);
+    reader.work.key.clone_from(key);
+    match look_up(op, reader, &sight, &Via::Key, &mut Rows::one(row))? {
+        true => Ok(()),
+        false => Err(Error::KeyNotFound),
+    }
+}

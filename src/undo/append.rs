@@ -44,9 +44,11 @@ pub fn reserve(ctx: &PageCtx, log: &mut UndoLog, len_max: usize) -> Result<Needs
     let page_size = ctx.page_size();
     let log_bytes = len_max.min(page_size) + RECORD_LOG_BYTES;
     if !log.short && undo_page::fits(page_size, log.free as usize, len_max) {
+        // The last page of a running transaction is nearly always in the pool: a promised frame would
+        // cost every row a global latch.
         return Ok(Needs {
             log_bytes,
-            frames: 1,
+            frames: 0,
         });
     }
     if log.room.is_none() {
@@ -100,10 +102,11 @@ fn append_body(outer: &mut Mtr<'_>, log: &mut UndoLog, body: &[u8]) -> Result<Ro
         log.short = true;
         return Err(Error::WouldBlock);
     }
-    let frames = if fits { 1 } else { PAGE_FRAMES };
+    // Exactly what `reserve` asked for: the rest of the outer budget is the row's.
+    let frames = if fits && !log.short { 0 } else { PAGE_FRAMES };
     let mut mtr = outer.nested(needed, frames)?;
     let page = if fits {
-        latch::undo_page_reading(&mut mtr, log.rseg.page(log.last), Mode::X)?
+        last_page(&mut mtr, log)?
     } else {
         add_page(&mut mtr, log)?
     };
@@ -128,6 +131,18 @@ fn append_body(outer: &mut Mtr<'_>, log: &mut UndoLog, body: &[u8]) -> Result<Ro
     log.free = at + undo_page::record_bytes(body.len()) as u16;
     log.next_no = UndoNo(log.next_no.0 + 1);
     Ok(RollPtr::new(is_insert, log.rseg.id(), number, at))
+}
+
+/// The last page. If it was evicted and there is no frame to read it, one is promised next time.
+fn last_page(mtr: &mut Mtr<'_>, log: &mut UndoLog) -> Result<PageRef> {
+    let page = latch::undo_page_reading(mtr, log.rseg.page(log.last), Mode::X);
+    match page {
+        Err(Error::BufferPoolFull) if !log.short => {
+            log.short = true;
+            Err(Error::WouldBlock)
+        }
+        other => other,
+    }
 }
 
 /// Adds an empty page at the end of the log's segment; its first record follows in the same

@@ -20,6 +20,7 @@ void tabledef_free(table_def *def);
 /* showdef.c: the CREATE TABLE text; type text of one column; default as text. */
 void tabledef_print(const table_def *def, const char *name, bool with_autoinc, uint64_t autoinc,
                     struct strbuf *out);
+const char *geometry_name(uint32_t kind); /* column->decimals of geometries; NULL past the last */
 void column_type_print(const struct column *c, struct strbuf *out);
 
 /* catalog.c. Names are as SQL has them. */

@@ -26,7 +26,9 @@ static const struct type_name {
     {"UUID", CT_UUID, 0},             {"INET4", CT_INET4, 0},         {"INET6", CT_INET6, 0},
     {"BOOL", CT_TINYINT, 101},        {"BOOLEAN", CT_TINYINT, 101},   {"NCHAR", CT_CHAR, 102},
     {"NVARCHAR", CT_VARCHAR, 102},    {"CHARACTER", CT_CHAR, 0},        {"GEOMETRY", CT_GEOMETRY, 4},   {"POINT", CT_GEOMETRY, 4},
-    {"LINESTRING", CT_GEOMETRY, 4},   {"POLYGON", CT_GEOMETRY, 4},
+    {"LINESTRING", CT_GEOMETRY, 4},   {"POLYGON", CT_GEOMETRY, 4},   {"MULTIPOINT", CT_GEOMETRY, 4},
+    {"MULTILINESTRING", CT_GEOMETRY, 4}, {"MULTIPOLYGON", CT_GEOMETRY, 4},
+    {"GEOMETRYCOLLECTION", CT_GEOMETRY, 4},
 };
 
 static void p_members(struct parser *p, struct column_spec *c)
@@ -71,6 +73,9 @@ bool p_column_type(struct parser *p, struct column_spec *c)
     if (t->type == CT_ENUM || t->type == CT_SET) {
         p_members(p, c);
     } else if (c->type == CT_TEXT || c->type == CT_BLOB || c->type == CT_JSON || c->type == CT_GEOMETRY) {
+        for (uint32_t i = 1; c->type == CT_GEOMETRY && geometry_name(i); i++)
+            if (!strcasecmp(t->word, geometry_name(i)))
+                c->decimals = i;
         p_type_length(p, c); /* TEXT(n): the smallest that holds n characters */
         if (!c->has_length)
             c->length = t->length;

@@ -30,12 +30,20 @@ static void print_members(const struct column *c, struct strbuf *out)
     arena_free(&a);
 }
 
+const char *geometry_name(uint32_t kind)
+{
+    static const char *const names[] = {"geometry", "point", "linestring", "polygon", "multipoint",
+                                        "multilinestring", "multipolygon", "geometrycollection"};
+    return kind < sizeof names / sizeof *names ? names[kind] : NULL;
+}
+
 void column_type_print(const struct column *c, struct strbuf *out)
 {
     static const char *const sizes[] = {"", "tiny", "", "medium", "long"};
     if (c->type == CT_TEXT || c->type == CT_BLOB)
         buf_str(out, sizes[c->length_bytes]);
-    buf_str(out, plain_names[c->type]);
+    bool geometry = c->type == CT_GEOMETRY && geometry_name(c->decimals);
+    buf_str(out, geometry ? geometry_name(c->decimals) : plain_names[c->type]);
     switch (c->type) {
     case CT_TINYINT: case CT_SMALLINT: case CT_MEDIUMINT: case CT_INT: case CT_BIGINT:
     case CT_YEAR: case CT_BIT:

@@ -118,6 +118,8 @@ static bool column_length(session *s, const struct column_spec *spec, struct col
         return string_length(s, spec, c);
     case CT_TEXT: case CT_BLOB: case CT_JSON: case CT_GEOMETRY:
         c->length = (uint32_t)spec->length; /* length bytes */
+        if (c->type == CT_GEOMETRY)
+            c->decimals = (uint8_t)spec->decimals;
         if (spec->has_length) {
             uint64_t bytes = spec->length * coll_mbmaxlen(c->collation);
             c->length = bytes < 1u << 8 ? 1 : bytes < 1u << 16 ? 2 : bytes < 1u << 24 ? 3 : 4;

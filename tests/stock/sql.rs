@@ -1,11 +1,14 @@
 //! The host and the stock server answer the same statements with the same bytes.
 
 use crate::support::host::{Host, plain_command};
+use crate::support::run;
 use crate::support::samples;
 use crate::support::scratch::Scratch;
 use crate::support::stock::Stock;
 use crate::support::workload;
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 /// The first line in which two results part.
 fn difference(found: &[u8], expected: &[u8]) -> Option<String> {
@@ -77,5 +80,34 @@ fn the_host_with_its_builtin_engine_answers_as_the_stock_server() {
     let scratch = Scratch::new("heap");
     let mut host = Host::start_command(plain_command(&scratch.dir("data")).arg("--force"));
     assert_same_answers(&mut host);
+    host.quit();
+}
+
+/// Statements of tests/tools/sql_fuzz.py: random columns, keys and conditions.
+#[test]
+fn random_statements_are_answered_as_by_the_stock_server() {
+    let scratch = Scratch::new("fuzz");
+    let stock = Stock::start(
+        &scratch.dir("stock"),
+        &["--innodb-flush-log-at-trx-commit=0"],
+    );
+    let mut client =
+        Host::start_command(stock.client_command("").arg("--unbuffered").arg("--force"));
+    let mut host = Host::start_command(plain_command(&scratch.dir("data")).arg("--force"));
+    for seed in 1..=12 {
+        let output = run(Command::new("python3")
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools/sql_fuzz.py"))
+            .arg(seed.to_string()));
+        let mut script = format!(
+            "SET NAMES utf8mb4; SET time_zone = '+00:00'; CREATE DATABASE f{seed} CHARACTER SET utf8mb4 \
+             COLLATE utf8mb4_general_ci; USE f{seed};\n"
+        )
+        .into_bytes();
+        script.extend_from_slice(&output.stdout);
+        let expected = client.run(&script);
+        if let Some(difference) = difference(&host.run(&script), &expected) {
+            panic!("seed {seed}: {difference}");
+        }
+    }
     host.quit();
 }

@@ -209,6 +209,7 @@ fn a_full_pool_is_an_error_and_not_a_hang() {
 #[derive(Default)]
 struct Hook {
     read: AtomicU64,
+    listed: AtomicU64,
     created: AtomicU64,
     freed: AtomicU64,
 }
@@ -235,6 +236,11 @@ impl crate::buffer::PageLoaded for Hook {
             return Ok(Some(Lsn(15_000)));
         }
         Ok(None)
+    }
+
+    fn listed(&self, id: PageId) {
+        assert_eq!(id.page, PageNo(7), "only that page was changed by the hook");
+        self.listed.fetch_add(1, Ordering::Relaxed);
     }
 
     fn on_create(&self, _: PageId) {

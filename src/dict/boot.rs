@@ -68,12 +68,24 @@ impl Counters {
         Ok(id)
     }
 
+    /// Draws ids for a table of the dictionary itself, in the system tablespace.
+    ///
+    /// # Errors
+    /// As `new_ids`.
+    pub(super) fn new_system_ids(&self, ctx: &PageCtx, indexes: u32) -> Result<NewIds> {
+        self.draw(ctx, indexes, true)
+    }
+
     /// Draws ids for a table with `indexes` indexes, and for its tablespace, which gets an id that no
     /// open tablespace has.
     ///
     /// # Errors
     /// What an mtr's start and reading the header give; `Unsupported` if the space ids are used up.
     pub fn new_ids(&self, ctx: &PageCtx, indexes: u32) -> Result<NewIds> {
+        self.draw(ctx, indexes, false)
+    }
+
+    fn draw(&self, ctx: &PageCtx, indexes: u32, in_system: bool) -> Result<NewIds> {
         let (ids, _) = retry(ctx, Some(Budget::statement(LOG_BYTES)), |mtr| {
             let page = mtr.get(HEADER_PAGE, Mode::X, Rank::FspPage)?;
             let header = DictHeader::parse(mtr.view(page)).map_err(|e| e.at_page(HEADER_PAGE))?;
@@ -92,7 +104,9 @@ impl Counters {
             let last_index = header.index_id().0 + u64::from(indexes);
             mtr.write_u64(page, dict_header::OFF_TABLE_ID, ids.table.0);
             mtr.write_u64(page, dict_header::OFF_INDEX_ID, last_index);
-            mtr.write_u32(page, dict_header::OFF_MAX_SPACE_ID, space.0);
+            if !in_system {
+                mtr.write_u32(page, dict_header::OFF_MAX_SPACE_ID, space.0);
+            }
             Ok(ids)
         })?;
         Ok(ids)

@@ -14,7 +14,8 @@
 //!
 //! Latches: DictOperation, then the shards of the cache (one at a time), then trees and pages.
 //! Crash:   SYS_* rows change under undo like any row; `drop_tree` may be repeated.
-//! Read:    system_tables.rs, boot.rs, load.rs, instant.rs, open_table.rs, cache.rs, drop_tree.rs.
+//! Read:    system_tables.rs, boot.rs, load.rs, instant.rs, open_table.rs, cache.rs, drop_tree.rs,
+//!          write.rs, rows.rs, create.rs.
 
 #![forbid(unsafe_code)]
 
@@ -23,6 +24,9 @@ pub mod boot;
 
 /// Open tables by name and id.
 pub mod cache;
+
+/// The system tablespace of a new instance.
+pub mod create;
 
 /// Freeing an index's tree, or a table's file.
 pub mod drop_tree;
@@ -33,8 +37,14 @@ mod load;
 /// A table that can be read and written.
 pub mod open_table;
 
+/// From a definition to rows of SYS_*.
+pub mod rows;
+
 /// The rows of SYS_*.
 pub mod system_tables;
+
+/// Changing rows of SYS_*.
+pub mod write;
 
 #[cfg(test)]
 pub mod testing;

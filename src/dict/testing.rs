@@ -1,16 +1,18 @@
 //! For the tests of this layer and those above: the stock server's sample directories, opened.
 
 use super::cache::Dict;
+use super::create;
 use crate::buffer::{Pool, PoolConfig};
+use crate::format::fsp::SpaceFlags;
 use crate::host::collation::BytesOnly;
 use crate::lock::LockTable;
-use crate::mtr::PageCtx;
+use crate::mtr::{Budget, Mtr, PageCtx};
 use crate::os::{CrashPoints, RealVfs};
 use crate::redo::{Log, LogOptions};
-use crate::space::{DataFilePath, Places, Registry};
+use crate::space::{DataFilePath, Kind, Places, Registry};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::words::Lsn;
+use crate::words::{Lsn, SpaceId};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -102,6 +104,32 @@ impl SampleDir {
             assert!(done.success());
         }
         SampleDir::on(dir)
+    }
+
+    /// A new instance with two undo tablespaces, made here.
+    pub fn create(page_size: usize) -> SampleDir {
+        let dir = temporary_dir();
+        let ctx = context(&dir, page_size, 512);
+        let flags = SpaceFlags::full_crc32(page_size);
+        let path = DataFilePath::parse("ibdata1:12M:autoextend").expect("a path");
+        let made = ctx.spaces.create_system(Kind::System, &path, flags);
+        made.expect("ibdata1");
+        create::create_system(&ctx).expect("its pages");
+        for number in [1, 2] {
+            let (id, pages) = (SpaceId(number), (10 << 20) / page_size as u32);
+            let made = ctx.spaces.create_undo(id, number, flags, pages);
+            made.expect("an undo file");
+            let budget = Budget::system(64 << 10).with_frames(8);
+            let mut mtr = Mtr::start(&ctx, budget).expect("room");
+            crate::extent::create_space(&mut mtr, id, pages).expect("its pages");
+            mtr.commit();
+        }
+        let undo = [SpaceId(1), SpaceId(2)];
+        crate::undo::rseg::create_all(&ctx, &undo).expect("rollback segments");
+        let (locks, order) = (Arc::new(LockTable::new()), Arc::new(BytesOnly));
+        create::create_described_tables(&ctx, locks.clone(), order.clone()).expect("tables");
+        let dict = Dict::open(&ctx, locks, order, Box::new(|_| None)).expect("a dictionary");
+        SampleDir { ctx, dict, dir }
     }
 
     /// Opens the system and undo tablespaces in `dir`, and the dictionary.

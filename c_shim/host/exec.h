@@ -65,7 +65,7 @@ struct session {
     bool autocommit, explicit_trx, trx_read_only, trx_snapshot;
     uint8_t isolation, next_isolation; /* 255 = none given */
     bool next_read_only;
-    struct part parts[MAX_ENGINES];
+    struct part parts[MAX_ENGINES]; /* eng and es change under tables_lock */
     pthread_mutex_t tables_lock; /* DDL of others closes idle handles */
     struct open_table *tables;
     struct mdl_held *mdl;

@@ -25,13 +25,14 @@ session *session_open(host *h)
     return s;
 }
 
-static void parts_close(session *s)
+static void part_close(session *s, uint32_t slot)
 {
-    for (uint32_t i = 0; i < MAX_ENGINES; i++)
-        if (s->parts[i].es) {
-            s->parts[i].eng->ops->session_close(s->parts[i].eng, s->parts[i].es);
-            s->parts[i] = (struct part){0};
-        }
+    struct part gone = s->parts[slot];
+    pthread_mutex_lock(&s->tables_lock);
+    s->parts[slot] = (struct part){0};
+    pthread_mutex_unlock(&s->tables_lock);
+    if (gone.es)
+        gone.eng->ops->session_close(gone.eng, gone.es);
 }
 
 static void variables_free(struct variable *v)
@@ -72,7 +73,8 @@ void session_close(session *s)
     transaction_rollback(s);
     tables_release(s);
     tables_close(s, NULL);
-    parts_close(s);
+    for (uint32_t i = 0; i < MAX_ENGINES; i++)
+        part_close(s, i);
     mdl_release_all(s, false);
     locked_tables_forget(s);
     variables_free(s->user_vars);
@@ -107,21 +109,26 @@ uint32_t session_collation(const session *s)
 void session_interrupt(session *s)
 {
     atomic_store(&s->interrupted, true);
+    pthread_mutex_lock(&s->tables_lock);
     for (uint32_t i = 0; i < MAX_ENGINES; i++)
         if (s->parts[i].es && s->parts[i].eng->ops->interrupt)
             s->parts[i].eng->ops->interrupt(s->parts[i].eng, s->parts[i].es);
+    pthread_mutex_unlock(&s->tables_lock);
 }
 
 bool session_waits_for_lock(session *s)
 {
     if (atomic_load(&s->mdl_waiting))
         return true;
+    bool waits = false;
+    pthread_mutex_lock(&s->tables_lock);
     for (uint32_t i = 0; i < MAX_ENGINES; i++) {
         struct part *p = &s->parts[i];
-        if (p->es && p->eng->ops->waits_for_lock && p->eng->ops->waits_for_lock(p->eng, p->es))
-            return true;
+        if (p->es && p->eng->ops->waits_for_lock)
+            waits |= p->eng->ops->waits_for_lock(p->eng, p->es);
     }
-    return false;
+    pthread_mutex_unlock(&s->tables_lock);
+    return waits;
 }
 
 uint32_t session_engine_user(host *h, const engine *e, const session *but)
@@ -143,11 +150,8 @@ uint32_t session_engine_user(host *h, const engine *e, const session *but)
 void session_forget_engine(host *h, engine *e)
 {
     for (session *s = h->sessions; s; s = s->next) {
-        struct part *p = &s->parts[e->slot];
         tables_close(s, e);
-        if (p->es)
-            e->ops->session_close(e, p->es);
-        *p = (struct part){0};
+        part_close(s, e->slot);
     }
 }
 

@@ -5,13 +5,13 @@ unsigned part_open(session *s, engine *e, struct part **out)
 {
     struct part *p = &s->parts[e->slot];
     if (!p->es) {
-        int rc = e->ops->session_open(e, s, &p->es);
-        if (rc) {
-            p->es = NULL;
+        void *es = NULL;
+        int rc = e->ops->session_open(e, s, &es);
+        if (rc)
             return se_error(s, rc, NULL, NULL);
-        }
-        p->eng = e;
-        p->in_trx = p->in_statement = false;
+        pthread_mutex_lock(&s->tables_lock); /* other threads look: KILL, the script runner */
+        *p = (struct part){.eng = e, .es = es};
+        pthread_mutex_unlock(&s->tables_lock);
     }
     *out = p;
     return 0;

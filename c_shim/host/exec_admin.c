@@ -84,7 +84,7 @@ unsigned exec_admin(session *s, struct stmt *st)
         catalog_release(s->h, def);
         break;
     }
-    default: break; /* FLUSH: nothing is cached beyond the engines */
+    default: tables_close(s, NULL); /* FLUSH */
     }
     if (!code)
         send_ok(s, 0, 0, NULL);

@@ -351,6 +351,8 @@ unsigned exec_ddl(session *s, struct stmt *st)
     }
     unsigned end = statement_finish(s, !code);
     code = code ? code : end;
+    end = transaction_commit(s); /* with autocommit = 0, too, DDL stands alone */
+    code = code ? code : end;
     if (!code) {
         s->row_count = (int64_t)affected;
         send_ok(s, affected, 0, NULL);

@@ -96,12 +96,17 @@ struct open_table *table_open(session *s, const struct table_name *name, bool wr
     return o;
 }
 
+enum { HANDLES_KEPT = 256 };
+
 void tables_release(session *s)
 {
+    unsigned count = 0;
     pthread_mutex_lock(&s->tables_lock);
-    for (struct open_table *o = s->tables; o; o = o->next)
+    for (struct open_table *o = s->tables; o; o = o->next, count++)
         o->in_use = false;
     pthread_mutex_unlock(&s->tables_lock);
+    if (count > HANDLES_KEPT)
+        tables_close(s, NULL);
 }
 
 static void close_one(session *s, struct open_table **p)

@@ -18,6 +18,11 @@ static void check_one(session *s, const struct stmt *st, const struct table_name
     unsigned code = o ? statement_begin(s, o->eng) : s->diag.error;
     if (!code) {
         rc = o->eng->ops->table_start(o->handle, SE_LOCK_NONE, NULL);
+        if (!rc && st->kind == STMT_ANALYZE && o->eng->ops->analyze_table) {
+            rc = o->eng->ops->analyze_table(o->handle);
+            if (rc)
+                code = se_error(s, rc, o->def, o->handle);
+        }
         if (!rc && st->kind == STMT_CHECK)
             rc = o->eng->ops->check_table
                      ? o->eng->ops->check_table(o->handle, st->extended, message, sizeof message)

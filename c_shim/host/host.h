@@ -224,6 +224,7 @@ struct se_ops {
                         const char *new_name);
     int (*truncate_table)(engine *e, void *es, const table_def *def);
     int (*check_table)(se_table *t, bool extended, char *message, size_t size); /* 0: message = OK */
+    int (*analyze_table)(se_table *t); /* recalculates statistics; may be NULL */
     /* Definition from the engine's own dictionary; names of tables of a database (NULL: skip). */
     int (*describe_table)(engine *e, void *es, const char *db, const char *name, table_def **out);
     int (*list_tables)(engine *e, void *es, const char *db, row_fn fn, void *ctx);

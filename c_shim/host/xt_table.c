@@ -297,7 +297,21 @@ static int op_autoinc_reserve(se_table *t, uint64_t count, uint64_t *first)
     return xt_result(handle->part, status);
 }
 
+static int op_autoinc_set(se_table *t, uint64_t next)
+{
+    xt_handle *handle = handle_of(t);
+
+    return xt_result(handle->part, api_of(handle)->autoinc_set(handle->table, next));
+}
+
 /* --------------------------------------------------------------------------------- estimates */
+
+static int op_analyze_table(se_table *t)
+{
+    xt_handle *handle = handle_of(t);
+
+    return xt_result(handle->part, api_of(handle)->table_analyze(handle->table));
+}
 
 static uint64_t op_records_in_range(se_table *t, uint32_t key, struct se_bound low,
                                     struct se_bound high)
@@ -494,6 +508,8 @@ void xt_table_ops(struct se_ops *ops)
     ops->delete_row = op_delete_row;
     ops->error_key = op_error_key;
     ops->autoinc_reserve = op_autoinc_reserve;
+    ops->autoinc_set = op_autoinc_set;
+    ops->analyze_table = op_analyze_table;
     ops->records_in_range = op_records_in_range;
     ops->info = op_info;
     ops->create_table = op_create_table;

@@ -4,27 +4,51 @@
 //! index begun before `next`, a row read before `update` and `delete`, buffers of the right size.
 //! Every call that reads or writes gets the session to which the handle is bound.
 
-use std::sync::Arc;
-
+use super::missing;
 use super::open::Engine;
 use super::session::Session;
 use super::types::{
-    Batch, Bound, CheckFinding, Extra, Find, OpenFlags, TableInfo, TableStats, TableUse,
+    Batch, Direction, Extra, Find, Isolation, LockMode, OpenFlags, RowFormat, TableFlags,
+    TableInfo, TableUse, Wait,
 };
+use crate::dict::{InUse, OpenTable};
 use crate::host::image::{BlobHeap, RowIn, TableImage};
-use crate::words::{Error, Result};
+use crate::lock::TableMode;
+use crate::row::{self, Cursor, InsertMode, Locking, Op, Patience, Reader, Rows, Start, Template};
+use crate::schema::{self, Tuple};
+use crate::sync::Arc;
+use crate::words::{Error, Result, TrxId};
 
 /// One open table.
 pub struct TableHandle {
     engine: Arc<Engine>,
+    name: Box<str>,
     image: Arc<TableImage>,
+    table: Arc<OpenTable>,
+    template: Template,
     /// BLOBs of the rows handed out last; cleared at the begin of every read.
     blobs: BlobHeap,
+    in_use: Option<InUse>,
+    how: TableUse,
+    patience: Patience,
+    locking: Locking,
+    /// Columns to fill, and columns that updates look at; ascending.
+    read_columns: Vec<u16>,
+    write_columns: Vec<u16>,
+    insert_mode: InsertMode,
+    cursor: Option<Cursor>,
+    /// Clustered key of the row read last.
+    current: Tuple,
+    has_current: bool,
+    work: row::Workspace,
 }
 
-fn unbuilt<T>() -> Result<T> {
-    Err(Error::unsupported("the storage core is not assembled yet"))
-}
+const UNUSED: TableUse = TableUse {
+    lock: LockMode::None,
+    wait: Wait::Default,
+    write: false,
+    lock_table: false,
+};
 
 impl TableHandle {
     /// Opens `name` ("database/table"); `image` must agree with the dictionary: same columns in the same
@@ -39,13 +63,30 @@ impl TableHandle {
         image: TableImage,
         flags: OpenFlags,
     ) -> Result<TableHandle> {
-        let _ = (name, flags);
-        let _ = TableHandle {
+        // Damage is met by reads in any case.
+        let _ = flags;
+        let image = Arc::new(image);
+        let table = engine.dict().open_table(engine.ctx(), name)?;
+        let template = Template::new(image.clone(), table.def())?;
+        Ok(TableHandle {
             engine: engine.clone(),
-            image: Arc::new(image),
+            name: name.into(),
+            read_columns: all_columns(&image),
+            write_columns: all_columns(&image),
+            image,
+            table,
+            template,
             blobs: BlobHeap::default(),
-        };
-        unbuilt()
+            in_use: None,
+            how: UNUSED,
+            patience: Patience::NoWait,
+            locking: Locking::None,
+            insert_mode: InsertMode::Plain,
+            cursor: None,
+            current: Tuple::new(),
+            has_current: false,
+            work: row::Workspace::default(),
+        })
     }
 
     /// The engine.
@@ -58,6 +99,16 @@ impl TableHandle {
         &self.image
     }
 
+    /// The table.
+    pub(super) fn table(&self) -> &Arc<OpenTable> {
+        &self.table
+    }
+
+    /// How rows become entries.
+    pub(super) fn template(&self) -> &Template {
+        &self.template
+    }
+
     /// BLOB memory of the rows handed out.
     pub fn blobs(&mut self) -> &mut BlobHeap {
         &mut self.blobs
@@ -65,51 +116,131 @@ impl TableHandle {
 
     /// Facts about the table.
     pub fn info(&self) -> Result<TableInfo> {
-        unbuilt()
+        let def = self.table.def();
+        Ok(TableInfo {
+            row_format: row_format(def.format),
+            table_id: def.id,
+            space_id: self.table.space_id(),
+            ref_length: self.template.position_bytes(def) as u32,
+            clustered_key: match def.has_generated_key() {
+                true => None,
+                false => self.host_key(0),
+            },
+            flags: TableFlags {
+                corrupt: self.table.is_corrupt(),
+                read_only: self.table.is_read_only() || self.engine.is_read_only(),
+                ..TableFlags::default()
+            },
+            version: TrxId(0),
+        })
     }
 
     /// The host's number of the key at position `index` of `schema::Table::indexes`.
     pub fn host_key(&self, index: u16) -> Option<u32> {
-        let _ = index;
-        None
+        let key = self.template.key_of_index(usize::from(index));
+        key.map(|key| key as u32)
     }
 
     /// Binds to a session for a statement; all columns, all switches off.
     pub fn begin_use(&mut self, session: &mut Session, how: &TableUse) -> Result<()> {
-        let _ = (session, how);
-        unbuilt()
+        self.end_use();
+        session.check_not_aborted()?;
+        if self.table.is_retired() {
+            self.open_again()?;
+        }
+        if how.write && (self.table.is_read_only() || self.engine.is_read_only()) {
+            return Err(Error::ReadOnly);
+        }
+        let in_use = self.table.enter()?;
+        session.start(false);
+        self.how = *how;
+        self.patience = session.patience(how.wait);
+        self.locking = locking(session, how.lock);
+        if how.lock_table {
+            let mode = match how.lock {
+                LockMode::Exclusive => TableMode::Exclusive,
+                _ => TableMode::Shared,
+            };
+            let id = self.table.id();
+            session.run(self.patience, |op| row::lock_table(op, id, mode))?;
+        }
+        self.in_use = Some(in_use);
+        self.read_columns = all_columns(&self.image);
+        self.write_columns = all_columns(&self.image);
+        Ok(())
+    }
+
+    /// DDL replaced the table: the new one, if the template still fits.
+    fn open_again(&mut self) -> Result<()> {
+        let table = self
+            .engine
+            .dict()
+            .open_table(self.engine.ctx(), &self.name)?;
+        self.template = Template::new(self.image.clone(), table.def())
+            .map_err(|_| Error::TableDefinitionChanged)?;
+        self.table = table;
+        self.work = row::Workspace::default();
+        Ok(())
     }
 
     /// Ends the use: scan or index ended, BLOBs freed.
     pub fn end_use(&mut self) {
+        self.cursor_end();
         self.blobs.clear();
+        self.in_use = None;
+        self.how = UNUSED;
+        self.insert_mode = InsertMode::Plain;
+        self.has_current = false;
     }
 
     /// Columns read and written: bit i = column i; `None` = all. A short map means 0 for the rest.
     pub fn set_columns(&mut self, read: Option<&[u8]>, write: Option<&[u8]>) {
-        let _ = (read, write);
+        self.read_columns = columns_of(&self.image, read);
+        self.write_columns = columns_of(&self.image, write);
     }
 
     /// Turns a switch.
     pub fn extra(&mut self, session: &mut Session, what: Extra) -> Result<()> {
-        let _ = (session, what);
+        let _ = session;
+        match what {
+            Extra::WriteCanReplace(on) => {
+                self.insert_mode = match on {
+                    true => InsertMode::Replace,
+                    false => InsertMode::Plain,
+                }
+            }
+            Extra::InsertWithUpdate => self.insert_mode = InsertMode::Replace,
+            // The others allow shortcuts that are not taken.
+            _ => {}
+        }
         Ok(())
     }
 
+    // Reading ------------------------------------------------------------------------------------
+
     /// Starts a scan in clustered order; `sequential` false: only for `read_position`.
     pub fn scan_begin(&mut self, session: &mut Session, sequential: bool) -> Result<()> {
-        let _ = (session, sequential);
-        unbuilt()
+        let _ = session;
+        self.cursor = sequential.then(|| Cursor::new(0));
+        Ok(())
     }
 
     /// Chooses a key.
     pub fn index_begin(&mut self, session: &mut Session, key: u32) -> Result<()> {
-        let _ = (session, key);
-        unbuilt()
+        let _ = session;
+        if key as usize >= self.image.keys.len() {
+            return Err(Error::invalid(format!("there is no key {key}")));
+        }
+        let index = self.template.index_of_key(key as usize);
+        self.table.tree(index)?;
+        self.cursor = Some(Cursor::new(index));
+        Ok(())
     }
 
     /// Ends scan or index.
-    pub fn cursor_end(&mut self) {}
+    pub fn cursor_end(&mut self) {
+        self.cursor = None;
+    }
 
     /// Finds a row by a key image (checked: ends after a part, or inside a string part with the prefix
     /// flags). An empty key: the first or last row, as `find` looks.
@@ -120,44 +251,109 @@ impl TableHandle {
         key: &[u8],
         find: Find,
     ) -> Result<()> {
-        let _ = (session, row, key, find);
-        unbuilt()
+        let last = matches!(
+            find,
+            Find::KeyOrPrev | Find::Before | Find::PrefixLast | Find::PrefixLastOrPrev
+        );
+        let start = match key.is_empty() {
+            true if last => Start::Last,
+            true => Start::First,
+            false => {
+                self.fill_key(key)?;
+                Start::Key(row_find(find))
+            }
+        };
+        let found = self.fetch(session, start, &mut Rows::one(row));
+        match found {
+            Err(Error::EndOfFile) => Err(Error::KeyNotFound),
+            other => other,
+        }
     }
 
     /// First row of the index; `last`: last row.
     pub fn index_edge(&mut self, session: &mut Session, row: &mut [u8], last: bool) -> Result<()> {
-        let _ = (session, row, last);
-        unbuilt()
+        let start = if last { Start::Last } else { Start::First };
+        self.fetch(session, start, &mut Rows::one(row))
     }
 
     /// Next row of the scan or index; before any row: the first one.
     pub fn next(&mut self, session: &mut Session, row: &mut [u8]) -> Result<()> {
-        let _ = (session, row);
-        unbuilt()
+        let start = self.onward(Direction::Next);
+        self.fetch(session, start, &mut Rows::one(row))
     }
 
     /// Previous row of the index.
     pub fn prev(&mut self, session: &mut Session, row: &mut [u8]) -> Result<()> {
-        let _ = (session, row);
-        unbuilt()
+        let start = self.onward(Direction::Prev);
+        self.fetch(session, start, &mut Rows::one(row))
     }
 
     /// Next row if it has the key (or prefix), else `EndOfFile`.
     pub fn next_same(&mut self, session: &mut Session, row: &mut [u8], key: &[u8]) -> Result<()> {
-        let _ = (session, row, key);
-        unbuilt()
+        self.fill_key(key)?;
+        self.fetch(session, Start::NextSame, &mut Rows::one(row))
     }
 
     /// Several rows. Returns how many were stored and how it ended: rows before an error are valid.
     pub fn read_n(&mut self, session: &mut Session, batch: Batch<'_>) -> (usize, Result<()>) {
-        let _ = (session, batch);
-        (0, unbuilt())
+        let start = self.onward(batch.direction);
+        let mut rows = Rows {
+            images: batch.rows,
+            stride: batch.row_stride,
+            positions: batch.refs,
+            capacity: batch.capacity,
+            count: 0,
+        };
+        let done = self.fetch(session, start, &mut rows);
+        (rows.count, done)
+    }
+
+    fn onward(&self, direction: Direction) -> Start {
+        let placed = self.cursor.as_ref().is_some_and(Cursor::is_placed);
+        match (direction, placed) {
+            (Direction::Next, true) => Start::Next,
+            (Direction::Next, false) => Start::First,
+            (Direction::Prev, true) => Start::Prev,
+            (Direction::Prev, false) => Start::Last,
+        }
+    }
+
+    fn fill_key(&mut self, key: &[u8]) -> Result<()> {
+        let cursor = self.cursor.as_mut().ok_or_else(no_cursor)?;
+        let Some(number) = self.template.key_of_index(cursor.index()) else {
+            return Err(Error::internal("a key without an index"));
+        };
+        self.template.search_entry(number, key, cursor.key())
+    }
+
+    fn fetch(&mut self, session: &mut Session, start: Start, rows: &mut Rows<'_>) -> Result<()> {
+        self.blobs.clear();
+        self.has_current = false;
+        let patience = self.patience;
+        let cursor = self.cursor.as_mut().ok_or_else(no_cursor)?;
+        let mut reader = Reader {
+            trees: self.table.trees(),
+            template: &self.template,
+            columns: &self.read_columns,
+            locking: self.locking,
+            heap: &mut self.blobs,
+            work: &mut self.work,
+        };
+        let done = session.run(patience, |op| cursor.fetch(op, &mut reader, start, rows));
+        if let (true, Some(key)) = (rows.count > 0, cursor.current()) {
+            self.current.clone_from(key);
+            self.has_current = true;
+        }
+        done
     }
 
     /// Position of the row read last; `row` is its image.
     pub fn position(&mut self, row: &[u8], position: &mut [u8]) -> Result<()> {
-        let _ = (row, position);
-        unbuilt()
+        let _ = row;
+        self.check_current()?;
+        self.template
+            .store_position(self.table.def(), &self.current, position);
+        Ok(())
     }
 
     /// The row at a position. An open scan or index keeps its place.
@@ -167,18 +363,48 @@ impl TableHandle {
         row: &mut [u8],
         position: &[u8],
     ) -> Result<()> {
-        let _ = (session, row, position);
-        unbuilt()
+        self.blobs.clear();
+        self.has_current = false;
+        let mut key = std::mem::take(&mut self.current);
+        let filled = self
+            .template
+            .key_of_position(self.table.def(), position, &mut key);
+        let mut reader = Reader {
+            trees: self.table.trees(),
+            template: &self.template,
+            columns: &self.read_columns,
+            locking: self.locking,
+            heap: &mut self.blobs,
+            work: &mut self.work,
+        };
+        let patience = self.patience;
+        let done = filled
+            .and_then(|()| session.run(patience, |op| row::read_key(op, &mut reader, &key, row)));
+        self.current = key;
+        self.has_current = done.is_ok();
+        done
     }
 
     /// Order of two positions.
     pub fn compare_positions(&self, a: &[u8], b: &[u8]) -> Result<std::cmp::Ordering> {
-        let _ = (a, b);
-        unbuilt()
+        let def = self.table.def();
+        let (mut first, mut second) = (Tuple::new(), Tuple::new());
+        self.template.key_of_position(def, a, &mut first)?;
+        self.template.key_of_position(def, b, &mut second)?;
+        let clustered = self.table.clustered();
+        let fields = clustered.index().fields.iter();
+        for ((field, a), b) in fields.zip(first.fields()).zip(second.fields()) {
+            let order = schema::compare::compare_fields(field, a, b, clustered.collations());
+            if order.is_ne() {
+                return Ok(order);
+            }
+        }
+        Ok(std::cmp::Ordering::Equal)
     }
 
     /// Gives up the lock of the row read last where the isolation level allows.
     pub fn unlock_row(&mut self, session: &mut Session) {
+        // Locks are kept to the end: stricter than READ COMMITTED asks for.
         let _ = session;
     }
 
@@ -187,23 +413,85 @@ impl TableHandle {
         false
     }
 
+    fn check_current(&self) -> Result<()> {
+        match self.has_current {
+            true => Ok(()),
+            false => Err(Error::invalid("no row has been read")),
+        }
+    }
+
+    // Writing ------------------------------------------------------------------------------------
+
+    /// Runs a change of one row; after an error nothing of it is left.
+    fn change(
+        &mut self,
+        session: &mut Session,
+        body: impl FnOnce(&mut Change<'_>, &mut Op<'_>) -> Result<()>,
+    ) -> Result<()> {
+        session.check_not_aborted()?;
+        let before = session.trx().next_undo_no();
+        let engine = self.engine.clone();
+        let mut change = Change {
+            engine: &engine,
+            table: &self.table,
+            template: &self.template,
+            columns: &self.write_columns,
+            current: &self.current,
+            work: &mut self.work,
+        };
+        let done = session.run(self.patience, |op| body(&mut change, op));
+        if done.is_ok() {
+            self.table
+                .changes()
+                .fetch_add(1, crate::sync::atomic::Ordering::Relaxed);
+        } else if session.check_not_aborted().is_ok() {
+            session.undo_to(before)?;
+        }
+        done
+    }
+
     /// Inserts a row.
     pub fn insert(&mut self, session: &mut Session, row: RowIn<'_>) -> Result<()> {
-        let _ = (session, row);
-        unbuilt()
+        self.push_autoinc(row)?;
+        let mode = self.insert_mode;
+        self.change(session, |change, op| {
+            let dict = change.engine.dict();
+            let row_id = || dict.counters().next_row_id(change.engine.ctx());
+            row::insert(
+                op,
+                change.table.trees(),
+                change.template,
+                change.work,
+                row,
+                mode,
+                &row_id,
+            )
+        })
     }
 
     /// Changes the row read last. Only columns of the write set are looked at; the old values are
     /// those of the row itself.
     pub fn update(&mut self, session: &mut Session, new: RowIn<'_>) -> Result<()> {
-        let _ = (session, new);
-        unbuilt()
+        self.check_current()?;
+        self.change(session, |change, op| {
+            missing::update(
+                op,
+                change.table.trees(),
+                change.template,
+                change.work,
+                change.current,
+                new,
+                change.columns,
+            )
+        })
     }
 
     /// Deletes the row read last.
     pub fn delete(&mut self, session: &mut Session) -> Result<()> {
-        let _ = session;
-        unbuilt()
+        self.check_current()?;
+        self.change(session, |change, op| {
+            missing::delete(op, change.table.trees(), change.work, change.current)
+        })
     }
 
     /// About `rows` inserts follow; 0 = unknown.
@@ -217,62 +505,72 @@ impl TableHandle {
         let _ = session;
         Ok(())
     }
+}
 
-    /// Reserves AUTO_INCREMENT values: first value and how many. `wanted` 0 = unknown.
-    pub fn autoinc_reserve(
-        &mut self,
-        session: &mut Session,
-        offset: u64,
-        increment: u64,
-        wanted: u64,
-    ) -> Result<(u64, u64)> {
-        let _ = (session, offset, increment, wanted);
-        unbuilt()
+/// What a change of a row works with beside the transaction.
+struct Change<'h> {
+    engine: &'h Engine,
+    table: &'h OpenTable,
+    template: &'h Template,
+    columns: &'h [u16],
+    current: &'h Tuple,
+    work: &'h mut row::Workspace,
+}
+
+/// What reads lock: SERIALIZABLE turns plain reads into shared ones, but for a statement that is a
+/// transaction of its own.
+fn locking(session: &mut Session, lock: LockMode) -> Locking {
+    match lock {
+        LockMode::Shared => Locking::Shared,
+        LockMode::Exclusive => Locking::Exclusive,
+        LockMode::None => {
+            let level = Isolation::from(session.trx().isolation());
+            match level == Isolation::Serializable && !session.statement().autocommit {
+                true => Locking::Shared,
+                false => Locking::None,
+            }
+        }
     }
+}
 
-    /// Sets the next value, but not below the largest in the table.
-    pub fn autoinc_set(&mut self, session: &mut Session, next: u64) -> Result<()> {
-        let _ = (session, next);
-        unbuilt()
+fn no_cursor() -> Error {
+    Error::invalid("no scan or index is open")
+}
+
+fn all_columns(image: &TableImage) -> Vec<u16> {
+    (0..image.columns.len() as u16).collect()
+}
+
+fn columns_of(image: &TableImage, map: Option<&[u8]>) -> Vec<u16> {
+    let Some(map) = map else {
+        return all_columns(image);
+    };
+    let is_set = |&at: &u16| {
+        let byte = map.get(usize::from(at) / 8).copied().unwrap_or(0);
+        byte >> (at % 8) & 1 == 1
+    };
+    (0..image.columns.len() as u16).filter(is_set).collect()
+}
+
+fn row_find(find: Find) -> row::Find {
+    match find {
+        Find::Exact => row::Find::Exact,
+        Find::KeyOrNext => row::Find::KeyOrNext,
+        Find::KeyOrPrev => row::Find::KeyOrPrev,
+        Find::After => row::Find::After,
+        Find::Before => row::Find::Before,
+        Find::Prefix => row::Find::Prefix,
+        Find::PrefixLast => row::Find::PrefixLast,
+        Find::PrefixLastOrPrev => row::Find::PrefixLastOrPrev,
     }
+}
 
-    /// Estimates, from memory.
-    pub fn stats(&self) -> Result<TableStats> {
-        unbuilt()
-    }
-
-    /// Rows per value of the first 1, 2, … parts of a key; each at least 1.
-    pub fn rec_per_key(&self, key: u32, out: &mut [f64]) -> Result<()> {
-        let _ = (key, out);
-        unbuilt()
-    }
-
-    /// Estimated rows between two ends, at least 1. The handle is bound.
-    pub fn records_in_range(
-        &mut self,
-        key: u32,
-        lower: Option<Bound<'_>>,
-        upper: Option<Bound<'_>>,
-    ) -> Result<u64> {
-        let _ = (key, lower, upper);
-        unbuilt()
-    }
-
-    /// Walks all indexes; `found` gets each finding, and returns false to stop (`Interrupted`).
-    /// `extended`: also compares the indexes row by row. True: all is well.
-    pub fn check(
-        &mut self,
-        session: &mut Session,
-        extended: bool,
-        found: &mut dyn FnMut(CheckFinding) -> bool,
-    ) -> Result<bool> {
-        let _ = (session, extended, found);
-        unbuilt()
-    }
-
-    /// Recalculates statistics.
-    pub fn analyze(&mut self, session: &mut Session) -> Result<()> {
-        let _ = session;
-        unbuilt()
+/// SQL's name of a stored row format.
+pub(super) fn row_format(format: schema::RowFormat) -> RowFormat {
+    match format {
+        schema::RowFormat::Redundant => RowFormat::Redundant,
+        schema::RowFormat::Compact => RowFormat::Compact,
+        schema::RowFormat::Dynamic => RowFormat::Dynamic,
+        schema::RowFormat::Compressed => RowFormat::Compressed,
     }
 }

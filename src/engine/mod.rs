@@ -17,13 +17,18 @@
 
 #![forbid(unsafe_code)]
 
+mod autoinc;
+mod check;
 mod cleaner;
+mod create;
 mod handle;
 mod master;
+mod missing;
 mod open;
 mod places;
 mod report;
 mod session;
+mod stats;
 mod storage;
 mod tables;
 mod types;

@@ -1,10 +1,12 @@
 //! The engine value: open, close, and what concerns the whole instance.
 
 use super::cleaner::{Cleaner, WakeCleaner};
+use super::create::create;
 use super::master::{Background, Stop, on_panic};
 use super::places::Setup;
 use super::storage::{self, Found, Storage};
 use super::types::{EngineConfig, HostServices, Limits, Xid};
+use crate::dict::Dict;
 use crate::lock::LockTable;
 use crate::mtr::PageCtx;
 use crate::os::thread::Threads;
@@ -25,6 +27,7 @@ pub struct Engine {
     setup: Setup,
     storage: Storage,
     trx: Arc<TrxSystem>,
+    dict: Arc<Dict>,
     background: Arc<Background>,
     threads: Threads,
     closed: AtomicBool,
@@ -65,16 +68,20 @@ impl Engine {
         let setup = Setup::new(&config, &settings)?;
         let vfs: Arc<dyn Vfs> = Arc::new(RealVfs);
         if storage::look(&*vfs, &setup)? == Found::Nothing {
-            return Err(Error::unsupported("a new instance"));
+            create(&vfs, &setup, &points, &host)?;
         }
         let storage = storage::open(&vfs, &setup, &points)?;
         let opened = Rsegs::open(&storage.ctx)?;
-        let rsegs = Arc::new(opened.rsegs);
+        let locks = Arc::new(LockTable::new());
+        locks.set_deadlock_detect(settings.is_on(ids::DEADLOCK_DETECT));
         let trx = Arc::new(TrxSystem::new(
             opened.next_trx_id,
-            rsegs,
-            Arc::new(LockTable::new()),
+            Arc::new(opened.rsegs),
+            locks.clone(),
         ));
+        // Torn pages were restored before: a file that is opened later needs no copy.
+        let no_copy = Box::new(|_| None);
+        let dict = Dict::open(&storage.ctx, locks, host.collations.clone(), no_copy)?;
         for found in opened.found {
             let started_s = host.callbacks.wall_clock().as_secs();
             trx.park(trx.resurrect(found, started_s));
@@ -100,6 +107,7 @@ impl Engine {
             threads: Threads::new(on_panic(&storage.ctx)),
             storage,
             trx,
+            dict: Arc::new(dict),
             background,
             closed: AtomicBool::new(false),
         });
@@ -108,7 +116,7 @@ impl Engine {
     }
 
     fn start(&self) -> Result<()> {
-        if self.setup.places.read_only {
+        if self.is_read_only() {
             return Ok(());
         }
         self.background.start(&self.threads)
@@ -125,7 +133,7 @@ impl Engine {
         }
         self.background.stop();
         self.threads.join_all();
-        if self.stopped().is_some() || self.setup.places.read_only {
+        if self.stopped().is_some() || self.is_read_only() {
             return Ok(());
         }
         let fast = self.settings.uint(ids::FAST_SHUTDOWN);
@@ -161,7 +169,7 @@ impl Engine {
 
     /// Writes the log out; `sync`: makes it durable.
     pub fn flush_log(&self, sync: bool) -> Result<()> {
-        if self.setup.places.read_only {
+        if self.is_read_only() {
             return Ok(());
         }
         let log = &self.ctx().log;
@@ -186,7 +194,7 @@ impl Engine {
 
     /// Writes all dirty pages of now and makes a checkpoint.
     fn checkpoint_now(&self) -> Result<()> {
-        if self.setup.places.read_only {
+        if self.is_read_only() {
             return Ok(());
         }
         self.ctx().pool.flush_to(self.ctx().log.lsn())?;
@@ -211,6 +219,16 @@ impl Engine {
     /// Pages, log and files.
     pub(super) fn ctx(&self) -> &Arc<PageCtx> {
         &self.storage.ctx
+    }
+
+    /// The dictionary.
+    pub(super) fn dict(&self) -> &Arc<Dict> {
+        &self.dict
+    }
+
+    /// Nothing may be changed.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.setup.places.read_only
     }
 
     /// The transactions.

@@ -16,6 +16,7 @@ pub(super) struct Setup {
     pub(super) system: DataFilePath,
     pub(super) log: LogOptions,
     pub(super) pool: PoolConfig,
+    pub(super) undo_tablespaces: u32,
     pub(super) doublewrite: bool,
     pub(super) force_recovery: u64,
     pub(super) may_create: bool,
@@ -25,6 +26,14 @@ pub(super) struct Setup {
 const CREATOR: &str = concat!("xtradb ", env!("CARGO_PKG_VERSION"));
 /// Least memory for log records at recovery.
 const RECOVERY_BYTES_MIN: usize = 256 << 20;
+
+/// One is none: it could never be truncated (format-tablespace.md section 6).
+fn undo_tablespaces(wanted: u64) -> u32 {
+    match wanted {
+        1 => 0,
+        wanted => wanted as u32,
+    }
+}
 
 impl Setup {
     /// Errors: `Invalid`, `Unsupported` for values that cannot be worked with.
@@ -75,6 +84,7 @@ impl Setup {
                 sync: settings.choice(ids::FLUSH_METHOD) != "nosync",
             },
             pool,
+            undo_tablespaces: undo_tablespaces(settings.uint(ids::UNDO_TABLESPACES)),
             doublewrite: settings.is_on(ids::DOUBLEWRITE),
             force_recovery,
             may_create: config.may_create,

@@ -1,11 +1,16 @@
 //! A session: one connection of the host, its transaction and its statement.
 
-use std::sync::Arc;
+use std::time::Duration;
 
+use super::missing;
 use super::open::Engine;
-use super::types::{Isolation, SessionConfig, SessionState, StatementFlags, TrxFlags, Xid};
-use crate::settings::SessionSettings;
-use crate::words::{Error, Result};
+use super::types::{Isolation, SessionConfig, SessionState, StatementFlags, TrxFlags, Wait, Xid};
+use crate::row::{Op, Patience};
+use crate::settings::{SessionSettings, ids};
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::trx::{self, Trx};
+use crate::words::{Error, Lsn, Result, SessionId, UndoNo};
 
 /// One session. Driven by one thread at a time.
 pub struct Session {
@@ -13,31 +18,81 @@ pub struct Session {
     interrupter: Arc<Interrupter>,
     config: SessionConfig,
     settings: SessionSettings,
+    trx: Trx,
+    statement: StatementFlags,
+    /// The transaction was rolled back by the engine; the host does not know yet.
+    aborted: bool,
 }
 
 /// The part of a session that any thread may touch.
 #[derive(Default)]
-pub struct Interrupter {}
+pub struct Interrupter {
+    wanted: AtomicBool,
+}
 
 impl Interrupter {
-    /// Ends the session's statement as soon as possible: sets a flag, wakes a lock wait.
-    pub fn interrupt(&self) {}
+    /// Ends the session's statement as soon as possible: sets a flag, which a lock wait looks at
+    /// every tenth of a second.
+    pub fn interrupt(&self) {
+        self.wanted.store(true, Ordering::Release);
+    }
+
+    fn is_set(&self) -> bool {
+        self.wanted.load(Ordering::Acquire)
+    }
+}
+
+impl From<Isolation> for trx::Isolation {
+    fn from(level: Isolation) -> trx::Isolation {
+        match level {
+            Isolation::ReadUncommitted => trx::Isolation::ReadUncommitted,
+            Isolation::ReadCommitted => trx::Isolation::ReadCommitted,
+            Isolation::RepeatableRead => trx::Isolation::RepeatableRead,
+            Isolation::Serializable => trx::Isolation::Serializable,
+        }
+    }
+}
+
+impl From<trx::Isolation> for Isolation {
+    fn from(level: trx::Isolation) -> Isolation {
+        match level {
+            trx::Isolation::ReadUncommitted => Isolation::ReadUncommitted,
+            trx::Isolation::ReadCommitted => Isolation::ReadCommitted,
+            trx::Isolation::RepeatableRead => Isolation::RepeatableRead,
+            trx::Isolation::Serializable => Isolation::Serializable,
+        }
+    }
 }
 
 impl Session {
     /// A session without a transaction.
     pub fn open(engine: &Arc<Engine>, config: SessionConfig) -> Result<Session> {
         let settings = engine.settings().for_session();
+        let trx = engine
+            .trx()
+            .add(SessionId(config.connection_id), config.ctx);
         Ok(Session {
             engine: engine.clone(),
             interrupter: Arc::default(),
             config,
             settings,
+            trx,
+            statement: StatementFlags::default(),
+            aborted: false,
         })
     }
 
     /// Rolls an open transaction back; a prepared one is left to `Engine::prepared_decide`.
-    pub fn close(self) {}
+    pub fn close(mut self) {
+        if self.trx.state() == trx::State::Prepared {
+            match self.trx.detach() {
+                Ok(detached) => self.engine.trx().park(detached),
+                Err(error) => log::error!("a prepared transaction stays open: {error}"),
+            }
+        } else if let Err(error) = self.rollback() {
+            log::error!("rollback at the end of a session: {error}");
+        }
+    }
 
     /// The engine.
     pub fn engine(&self) -> &Arc<Engine> {
@@ -62,39 +117,85 @@ impl Session {
     /// Level of the next transaction, or of this one if it has not read yet.
     pub fn set_isolation(&mut self, isolation: Isolation) -> Result<()> {
         self.config.isolation = isolation;
+        if self.trx.is_open() && self.trx.open_view().is_none() {
+            self.trx.set_isolation(isolation.into());
+        }
         Ok(())
     }
 
     /// What it is in the middle of.
     pub fn state(&self) -> SessionState {
-        SessionState::default()
+        let has_locks = |owner: &Arc<crate::lock::Owner>| owner.counts() != (0, 0);
+        SessionState {
+            in_trx: self.trx.is_open() || self.aborted,
+            changed: self.trx.undo().is_some_and(|log| log.next_no().0 > 0),
+            prepared: self.trx.state() == trx::State::Prepared,
+            aborted: self.aborted,
+            has_locks: self.trx.owner_if_any().is_some_and(has_locks),
+            has_view: self.trx.open_view().is_some(),
+            trx_id: self.trx.id(),
+        }
     }
+
+    // Statements ---------------------------------------------------------------------------------
 
     /// Notes where `statement_rollback` goes back to; clears an old interrupt.
     pub fn statement_begin(&mut self, flags: StatementFlags) -> Result<()> {
-        let _ = flags;
+        self.check_not_aborted()?;
+        self.interrupter.wanted.store(false, Ordering::Release);
+        self.statement = flags;
+        self.trx.begin_statement();
+        let facts = self.trx.facts();
+        facts.set_checks(!flags.relaxed_unique, !flags.no_foreign_keys);
         Ok(())
     }
 
     /// The statement succeeded.
     pub fn statement_end(&mut self) -> Result<()> {
+        self.trx.end_statement();
+        self.trx.facts().set_tables_in_use(0);
         Ok(())
     }
 
     /// Undoes the statement's changes; keeps locks.
     pub fn statement_rollback(&mut self) -> Result<()> {
-        Ok(())
+        if !self.aborted {
+            self.undo_to(self.trx.statement_start())?;
+        }
+        self.statement_end()
     }
+
+    /// What the running statement is.
+    pub(super) fn statement(&self) -> StatementFlags {
+        self.statement
+    }
+
+    // Transactions -------------------------------------------------------------------------------
 
     /// Starts a transaction; none is open.
     pub fn begin(&mut self, flags: TrxFlags) -> Result<()> {
-        let _ = flags;
+        self.check_not_aborted()?;
+        self.start(flags.read_only);
+        if flags.consistent_snapshot {
+            self.trx.open_snapshot();
+        }
         Ok(())
+    }
+
+    /// Starts a transaction unless one is open.
+    pub(super) fn start(&mut self, read_only: bool) {
+        if !self.trx.is_open() {
+            let now = self.engine.host().callbacks.wall_clock().as_secs();
+            self.trx.start(self.config.isolation.into(), read_only, now);
+        }
     }
 
     /// Commits; nothing to do without a transaction.
     pub fn commit(&mut self) -> Result<()> {
-        Ok(())
+        self.check_not_aborted()?;
+        let engine = self.engine.clone();
+        let committed = self.trx.commit(engine.ctx(), None)?;
+        engine.make_durable(committed.lsn)
     }
 
     /// Makes a prepared transaction visible without waiting for the log; `commit` follows.
@@ -105,7 +206,25 @@ impl Session {
 
     /// Rolls back; nothing to do without a transaction.
     pub fn rollback(&mut self) -> Result<()> {
-        Ok(())
+        self.aborted = false;
+        self.roll_back_all()
+    }
+
+    fn roll_back_all(&mut self) -> Result<()> {
+        if !self.trx.is_open() {
+            return Ok(());
+        }
+        let engine = self.engine.clone();
+        missing::rollback(engine.ctx(), engine.dict(), &mut self.trx)
+    }
+
+    /// Undoes the records from number `keep_below` on.
+    pub(super) fn undo_to(&mut self, keep_below: UndoNo) -> Result<()> {
+        if self.trx.next_undo_no() <= keep_below {
+            return Ok(());
+        }
+        let engine = self.engine.clone();
+        missing::rollback_to(engine.ctx(), engine.dict(), &mut self.trx, keep_below)
     }
 
     /// Prepares under `xid`.
@@ -116,19 +235,101 @@ impl Session {
 
     /// Sets (or moves) a savepoint.
     pub fn savepoint_set(&mut self, name: &[u8]) -> Result<()> {
-        let _ = name;
+        self.check_not_aborted()?;
+        self.start(false);
+        self.trx.set_savepoint(name);
         Ok(())
     }
 
     /// Undoes everything since; younger savepoints are forgotten.
     pub fn savepoint_rollback(&mut self, name: &[u8]) -> Result<()> {
-        let _ = name;
-        Err(Error::NoSavepoint)
+        self.check_not_aborted()?;
+        let keep_below = self.trx.rollback_to_savepoint(name)?;
+        self.undo_to(keep_below)
     }
 
     /// Forgets it and younger ones.
     pub fn savepoint_release(&mut self, name: &[u8]) -> Result<()> {
-        let _ = name;
-        Err(Error::NoSavepoint)
+        self.check_not_aborted()?;
+        self.trx.release_savepoint(name)
+    }
+
+    // For handles --------------------------------------------------------------------------------
+
+    /// Errors: `TransactionAborted`.
+    pub(super) fn check_not_aborted(&self) -> Result<()> {
+        match self.aborted {
+            true => Err(Error::TransactionAborted),
+            false => Ok(()),
+        }
+    }
+
+    /// The transaction.
+    pub(super) fn trx(&mut self) -> &mut Trx {
+        &mut self.trx
+    }
+
+    /// How long to wait for locks.
+    pub(super) fn patience(&self, wait: Wait) -> Patience {
+        let seconds = |count: u64| Patience::AtMost(Duration::from_secs(count));
+        match wait {
+            Wait::Default => seconds(self.settings.uint(ids::LOCK_WAIT_TIMEOUT)),
+            Wait::NoWait | Wait::Seconds(0) => Patience::NoWait,
+            Wait::SkipLocked => Patience::SkipLocked,
+            Wait::Seconds(count) => seconds(count.into()),
+        }
+    }
+
+    /// Runs a row operation. An error that costs the transaction rolls it back.
+    pub(super) fn run<T>(
+        &mut self,
+        patience: Patience,
+        body: impl FnOnce(&mut Op<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.check_not_aborted()?;
+        let (interrupter, callbacks) = (&*self.interrupter, &*self.engine.host().callbacks);
+        let session = self.config.ctx;
+        let killed = || interrupter.is_set() || callbacks.kill_check(session);
+        let mut op = Op {
+            ctx: self.engine.ctx(),
+            trx: &mut self.trx,
+            patience,
+            killed: &killed,
+        };
+        let done = body(&mut op);
+        match done {
+            Err(error) => Err(self.failed(error)),
+            ok => ok,
+        }
+    }
+
+    fn failed(&mut self, error: Error) -> Error {
+        let whole_on_timeout = self.engine.settings().is_on(ids::ROLLBACK_ON_TIMEOUT);
+        let costs_all = match error {
+            Error::Deadlock | Error::LockTableFull | Error::RecordChanged => true,
+            Error::LockWaitTimeout => whole_on_timeout,
+            _ => false,
+        };
+        if costs_all {
+            if let Err(failure) = self.roll_back_all() {
+                log::error!("rollback after \"{error}\": {failure}");
+            }
+            self.aborted = true;
+        }
+        error
+    }
+}
+
+impl Engine {
+    /// Waits until a commit is as durable as `innodb_flush_log_at_trx_commit` wants it.
+    pub(super) fn make_durable(&self, lsn: Lsn) -> Result<()> {
+        if lsn == Lsn(0) {
+            return Ok(());
+        }
+        match self.settings().uint(ids::FLUSH_LOG_AT_TRX_COMMIT) {
+            0 => Ok(()),
+            2 => self.ctx().log.write_up_to(lsn, false),
+            _ => self.ctx().log.write_up_to(lsn, true),
+        }
     }
 }

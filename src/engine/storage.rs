@@ -41,7 +41,7 @@ pub(super) fn look(vfs: &dyn Vfs, setup: &Setup) -> Result<Found> {
     let has_system = vfs.exists(&system)?;
     let has_log = file::exists(vfs, &setup.log.dir)?;
     match (has_system, has_log) {
-        (true, true) if is_unfinished(vfs, setup)? => {}
+        (true, _) if is_unfinished(vfs, setup, has_log)? => {}
         (true, true) => return Ok(Found::Instance),
         (false, false) => {}
         (true, false) => {
@@ -69,7 +69,7 @@ pub(super) fn look(vfs: &dyn Vfs, setup: &Setup) -> Result<Found> {
 
 /// True if the creation of the instance was interrupted before anybody could use it: page 0 was never
 /// written, and the log is at its first checkpoint.
-fn is_unfinished(vfs: &dyn Vfs, setup: &Setup) -> Result<bool> {
+fn is_unfinished(vfs: &dyn Vfs, setup: &Setup, has_log: bool) -> Result<bool> {
     let system = vfs.open(&setup.system_path(), OpenMode::READ)?;
     let mut start = [0; 4096];
     if system.size()? >= 4096 {
@@ -77,6 +77,9 @@ fn is_unfinished(vfs: &dyn Vfs, setup: &Setup) -> Result<bool> {
     }
     if !crate::format::fil::is_all_zero(&start) {
         return Ok(false);
+    }
+    if !has_log {
+        return Ok(true);
     }
     let log = LogFile::open(vfs, &setup.log.dir, OpenMode::READ)?;
     let first = crate::format::redo_file::FIRST_LSN;

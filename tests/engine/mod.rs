@@ -62,6 +62,34 @@ fn a_stock_directory_is_opened_closed_and_given_back() {
 }
 
 #[test]
+fn a_new_instance_is_one_for_the_stock_server() {
+    for (name, options, stock_options) in [
+        ("engine-new", vec![], vec![]),
+        (
+            "engine-new-undo",
+            vec!["undo_tablespaces=3"],
+            vec!["--innodb-undo-tablespaces=3"],
+        ),
+    ] {
+        let scratch = Scratch::new(name);
+        let datadir = scratch.dir("data");
+        for _ in 0..2 {
+            open_and_close(&datadir, &options);
+        }
+        checkers::check_data_dir(&datadir).expect("no checker complains");
+        let stock = Stock::start(&datadir, &stock_options);
+        stock.sql(
+            "",
+            "CREATE DATABASE d; USE d; CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(9), KEY (v)) ENGINE=InnoDB;
+             INSERT INTO d.t SELECT seq, seq FROM seq_1_to_999",
+        );
+        assert_eq!(stock.check_tables("d"), 1);
+        stock.shutdown(true);
+        open_and_close(&datadir, &options);
+    }
+}
+
+#[test]
 fn a_log_of_another_size_is_made_and_both_sides_take_it() {
     let scratch = Scratch::new("engine-log-size");
     let datadir = scratch.dir("data");

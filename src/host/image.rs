@@ -434,6 +434,15 @@ impl BlobHeap {
         }
     }
 
+    /// The bytes of a BLOB that lies here.
+    pub fn bytes(&self, blob: BlobRef) -> Option<&[u8]> {
+        let chunks = self.full.iter().chain(std::iter::once(&self.open));
+        chunks.filter(|chunk| !chunk.is_empty()).find_map(|chunk| {
+            let start = blob.address.checked_sub(chunk.as_ptr() as u64)? as usize;
+            chunk.get(start..start.checked_add(blob.length as usize)?)
+        })
+    }
+
     fn reference(&self, start: usize) -> BlobRef {
         BlobRef {
             address: self.open[start..].as_ptr() as u64,

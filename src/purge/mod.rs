@@ -17,7 +17,9 @@
 #![forbid(unsafe_code)]
 
 mod coordinator;
+mod rows;
 #[cfg(test)]
 mod tests;
 
+pub use rows::RowPurger;
 pub use coordinator::{Batch, Control, Coordinator, PurgeRecord, RecordPurger};

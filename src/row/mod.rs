@@ -23,6 +23,7 @@
 mod autoinc;
 mod codec;
 mod convert;
+mod delete;
 mod entry;
 mod insert;
 mod key;
@@ -30,16 +31,29 @@ mod lock_row;
 mod offpage;
 mod op;
 mod place;
+mod purge;
 mod read;
+mod remove;
+mod rollback;
 mod scan;
 mod secondary;
+#[cfg(test)]
+pub mod testing;
+#[cfg(test)]
+mod tests;
 mod undo_row;
+mod update;
 mod version;
 
 pub use autoinc::{counter, push_counter, set_counter};
 pub use codec::Template;
+pub use delete::delete;
 pub use insert::{InsertMode, insert, insert_tuple};
 pub use lock_row::lock_table;
 pub use op::{Op, Patience, Workspace};
+pub use purge::purge_record;
 pub use read::{Find, Locking, Reader, Rows};
+pub use remove::{DictTables, HasTrees, Tables};
+pub use rollback::{rollback, rollback_to};
 pub use scan::{Cursor, Start, read_key};
+pub use update::{update, update_fields};

@@ -4,11 +4,11 @@
 use crate::format::blob::BlobRef;
 use crate::format::index_page;
 use crate::mtr::{Mtr, PageCtx, PageRef};
-use crate::page::{Offsets, SearchMode};
+use crate::page::{Offsets, RecordView, SearchMode};
 use crate::schema::{FieldRef, Index, Tuple};
 use crate::tree::{Intent, Seek, Tree};
 use crate::words::limits::{BLOB_PREFIX_BYTES_ANTELOPE, BLOB_REF_BYTES};
-use crate::words::{Error, Result};
+use crate::words::{Error, Result, RollPtr};
 
 /// Columns up to this length stay.
 const SHORT_BYTES: usize = 40;
@@ -101,12 +101,13 @@ pub(super) fn shorten(
 }
 
 /// Finds the reference of an off-page field in the clustered record with `key`: the leaf is latched
-/// X. `WouldBlock` restarts the caller.
+/// X. `None` if it is not there, or is not the version of `roll_ptr`. `WouldBlock` restarts.
 pub(super) fn find_reference<'a>(
     tree: &Tree,
     mtr: &mut Mtr<'a>,
     key: &Tuple,
     field: usize,
+    roll_ptr: Option<RollPtr>,
     offsets: &mut Offsets,
 ) -> Result<Option<(PageRef, usize)>> {
     let seek = Seek::Key(key, SearchMode::LessOrEqual);
@@ -114,8 +115,9 @@ pub(super) fn find_reference<'a>(
     if usize::from(at.low_match) != key.len() {
         return Ok(None);
     }
-    offsets.compute(mtr.view(at.page), at.rec, tree.index())?;
-    if !offsets.is_external(field) {
+    let record = RecordView::new(mtr.view(at.page), at.rec, tree.index(), offsets)?;
+    let changed = roll_ptr.is_some() && record.roll_ptr() != roll_ptr;
+    if changed || !offsets.is_external(field) {
         return Ok(None);
     }
     let (_, end) = offsets.range(field);
@@ -135,7 +137,7 @@ pub(super) fn write_all(
 ) -> Result<()> {
     for (field, value) in &big.0 {
         tree.write_blob(ctx, value, &mut |mtr: &mut Mtr<'_>| {
-            find_reference(tree, mtr, key, usize::from(*field), offsets)?
+            find_reference(tree, mtr, key, usize::from(*field), None, offsets)?
                 .ok_or_else(|| Error::internal("a row lost its place while its BLOB was written"))
         })?;
     }

@@ -59,7 +59,6 @@ pub struct Workspace {
     pub(super) old_fetched: Fetched,
     pub(super) big: BigValues,
     pub(super) blobs: BlobQueue,
-    pub(super) undo: Vec<u8>,
     pub(super) versions: super::version::Versions,
     pub(super) ordering: super::undo_row::Ordering,
     /// Changed clustered fields.

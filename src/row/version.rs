@@ -7,7 +7,7 @@ use crate::mtr::Mtr;
 use crate::schema::{Index, Table, Tuple};
 use crate::trx::{ReadView, TrxSystem};
 use crate::undo;
-use crate::words::{Error, Result, TrxId};
+use crate::words::{Error, Result};
 
 /// More versions than a row can have had: the chain is circular.
 const VERSIONS_MAX: u64 = 1 << 40;
@@ -59,29 +59,6 @@ impl Versions {
         let index = table.clustered();
         for _ in 0..VERSIONS_MAX {
             if view.sees(&sys.registry, undo_row::trx_id_of(index, row)) {
-                return Ok(row.info_bits & DELETED == 0);
-            }
-            if !self.step_back(mtr, sys, table, row)? {
-                return Ok(false);
-            }
-        }
-        Err(circular(table, index))
-    }
-
-    /// Turns `row` into the newest version that is committed (or the reader's own); `false` if there
-    /// is none, or it is a deleted one. For semi-consistent reads.
-    pub(super) fn last_committed(
-        &mut self,
-        mtr: &mut Mtr<'_>,
-        sys: &TrxSystem,
-        table: &Table,
-        own: TrxId,
-        row: &mut Tuple,
-    ) -> Result<bool> {
-        let index = table.clustered();
-        for _ in 0..VERSIONS_MAX {
-            let id = undo_row::trx_id_of(index, row);
-            if id == own || sys.registry.active_owner(id).is_none() {
                 return Ok(row.info_bits & DELETED == 0);
             }
             if !self.step_back(mtr, sys, table, row)? {

@@ -147,6 +147,39 @@ impl Tree {
             .map_err(|e| self.named(e))
     }
 
+    /// As `free_blob`, for a chain that only an undo record names any more. `link` finds the
+    /// reference in the undo page: after the BLOB page, as the latch order wants.
+    pub fn free_blob_of_undo<'a>(
+        &self,
+        ctx: &'a PageCtx,
+        reference: BlobRef,
+        link: &mut dyn FnMut(&mut Mtr<'a>) -> Result<(PageRef, usize)>,
+    ) -> Result<()> {
+        if reference.is_unwritten() || reference.page().page == PageNo::NONE {
+            return Ok(());
+        }
+        self.check_reference(reference).map_err(|e| self.named(e))?;
+        let mut next = Some(reference.page().page);
+        for _ in 0..PARTS_MAX {
+            let Some(page) = next else { return Ok(()) };
+            let id = self.page(page);
+            let budget = Budget::system(LOG_BYTES).with_frames(4);
+            let (after, _) = crate::mtr::retry(ctx, Some(budget), |mtr| {
+                let blob = mtr.get(id, Mode::X, Rank::IndexPage)?;
+                let part = BlobPart::parse(mtr.view(blob)).map_err(|e| e.at_page(id))?;
+                let after = part.next;
+                let (record, at) = link(mtr)?;
+                mtr.write_u32(record, at + REF_PAGE, after.unwrap_or(PageNo::NONE).0);
+                mtr.write_u32(record, at + REF_LEN_LOW, 0);
+                self.free_page(mtr, 0, id)?;
+                Ok(after)
+            })?;
+            next = after;
+        }
+        let why = "a BLOB chain without an end";
+        Err(self.named(Error::corrupt(reference.page(), why)))
+    }
+
     fn free_chain<'a>(
         &self,
         ctx: &'a PageCtx,

@@ -1,9 +1,10 @@
 //! Reading undo records: one by its roll pointer, a log from its end (rollback) or from its beginning
 //! (purge, resurrection).
 
+use crate::format::blob::REF_BYTES;
 use crate::format::undo_page::{self, LogHeader, RECORDS};
-use crate::format::undo_record::{UndoRecord, body_at, previous};
-use crate::mtr::{Mode, Mtr};
+use crate::format::undo_record::{UndoField, UndoRecord, UndoValue, body_at, previous};
+use crate::mtr::{Mode, Mtr, PageRef};
 use crate::sync::Arc;
 use crate::words::{Error, PageNo, Result, RollPtr, RsegId, TrxId};
 
@@ -62,6 +63,44 @@ pub fn record(
     let found = latch::at(mtr, page, found);
     mtr.release(page);
     found
+}
+
+/// Latches the page of the undo record at `roll_ptr` X and finds the reference of the off-page value
+/// of its change number `number`: page and offset. For purge, which frees what it names.
+///
+/// Errors: `Corrupt` if there is no such record or value; what reading gives.
+pub fn field_reference(
+    mtr: &mut Mtr<'_>,
+    rsegs: &Rsegs,
+    roll_ptr: RollPtr,
+    n_uniq: usize,
+    number: usize,
+) -> Result<(PageRef, usize)> {
+    let rseg = rsegs
+        .get(roll_ptr.rseg())
+        .ok_or_else(|| Error::corrupt_bytes(format!("no rollback segment {}", roll_ptr.rseg())))?;
+    let page = latch::undo_page_reading(mtr, rseg.page(roll_ptr.page()), Mode::X)?;
+    let view = mtr.view(page);
+    let found = (|| {
+        let free = undo_page::free(view)?;
+        let (body, _) = body_at(view, roll_ptr.offset() as usize, free)?;
+        let update = UndoRecord::parse(body)?.update(n_uniq)?;
+        let mut changes = update.changes;
+        match changes.nth(number).transpose()? {
+            Some(UndoField::Stored {
+                value: UndoValue::Extern(part),
+                ..
+            }) => {
+                let local = part.local();
+                let start = local.as_ptr().addr() - view.as_ptr().addr();
+                Ok(start + local.len() - REF_BYTES)
+            }
+            _ => Err(Error::corrupt_bytes(
+                "an undo record lost its off-page value",
+            )),
+        }
+    })();
+    Ok((page, latch::at(mtr, page, found)?))
 }
 
 /// Copies the last record of a log into `body`; `None` if the log is empty.

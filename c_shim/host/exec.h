@@ -75,6 +75,8 @@ struct session {
     /* variables */
     struct variable *user_vars, *system_vars;
     uint32_t collation;      /* of literals */
+    bool division_checked;   /* sql_mode: ERROR_FOR_DIVISION_BY_ZERO */
+    bool writing;            /* the statement stores rows and is not IGNORE */
     bool strict, zero_is_value; /* sql_mode: STRICT_…, NO_AUTO_VALUE_ON_ZERO */
     int zone_seconds;
     uint64_t last_insert_id, insert_id_now, found_rows;

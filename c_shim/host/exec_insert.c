@@ -361,6 +361,7 @@ static unsigned insert_query(struct inserter *in)
 static unsigned prepare(struct inserter *in, session *s, struct insert *ins)
 {
     *in = (struct inserter){.s = s, .ins = ins};
+    s->writing = !ins->ignore;
     in->table = table_open(s, &ins->table, true);
     if (!in->table)
         return s->diag.error;

@@ -246,6 +246,7 @@ static unsigned run(struct modifier *mo)
 static unsigned prepare(struct modifier *mo, session *s, struct modify *m, bool update)
 {
     *mo = (struct modifier){.s = s, .m = m, .update = update};
+    s->writing = update && !m->ignore;
     mo->table = table_open(s, &m->table, true);
     if (!mo->table)
         return s->diag.error;

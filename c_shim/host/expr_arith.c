@@ -17,16 +17,38 @@ static bool is_real(const struct value *v)
     return v->kind == V_DOUBLE || (v->kind == V_STRING && !v->from_hex && !v->has_index);
 }
 
+/* An operand as the server words it: columns with all their names. */
+static void print_operand(struct scope *sc, const struct expr *e, struct strbuf *b)
+{
+    static const char *const ops[] = {"+", "-", "*", "/", "DIV", "MOD", "&", "|", "^", "<<", ">>"};
+    if (e->kind == E_COLUMN && sc->def) {
+        buf_printf(b, "`%s`.`%s`.`%s`", sc->def->db, sc->alias ? sc->alias : sc->def->name, e->name);
+    } else if (e->kind == E_BINARY && e->op <= OP_SHR) {
+        print_operand(sc, e->args[0], b);
+        buf_printf(b, " %s ", ops[e->op]);
+        print_operand(sc, e->args[1], b);
+    } else if (e->to > e->from && e->to <= sc->s->sql_len) {
+        buf_add(b, sc->s->sql + e->from, e->to - e->from);
+    }
+}
+
 static struct value out_of_range(struct scope *sc, const struct expr *e, const char *type)
 {
-    size_t len = e->to > e->from && e->to <= sc->s->sql_len ? e->to - e->from : 0;
-    sql_error(sc->s, 1690, type, len ? arena_strndup(&sc->s->arena, sc->s->sql + e->from, len) : "?");
+    struct strbuf b = {0};
+    print_operand(sc, e, &b);
+    sql_error(sc->s, 1690, type, b.data ? b.data : "?");
+    buf_free(&b);
     return value_null();
 }
 
+/* Under ERROR_FOR_DIVISION_BY_ZERO a warning, and an error where strict mode writes rows. */
 static struct value division_by_zero(struct scope *sc)
 {
-    (void)sc;
+    session *s = sc->s;
+    if (s->division_checked && s->strict && s->writing)
+        sql_error(s, 1365);
+    else if (s->division_checked)
+        sql_warning(s, 1365);
     return value_null();
 }
 

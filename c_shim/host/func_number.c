@@ -125,25 +125,42 @@ FN(fn_mod)
     return expr_eval(sc, &mod);
 }
 
-static struct value extreme(struct value *args, uint32_t count, int sign)
+/* The result has the type that holds all arguments: the widest scale, or a double. */
+static struct value extreme(struct scope *sc, struct value *args, uint32_t count, int sign)
 {
     struct value best = args[0];
-    for (uint32_t i = 1; i < count; i++)
+    bool number = true, decimal = false, real = false;
+    unsigned scale = 0;
+    for (uint32_t i = 0; i < count; i++) {
         if (value_compare(&args[i], &best) * sign > 0)
             best = args[i];
-    return best;
+        number &= args[i].kind != V_STRING && args[i].kind != V_TEMPORAL;
+        real |= args[i].kind == V_DOUBLE;
+        if (args[i].kind == V_DECIMAL) {
+            decimal = true;
+            scale = args[i].dec->scale > scale ? args[i].dec->scale : scale;
+        }
+    }
+    if (number && real)
+        return value_double(value_to_double(&best));
+    if (!number || !decimal)
+        return best;
+    struct decimal d;
+    value_to_decimal(&best, &d);
+    dec_round(&d, scale);
+    return value_decimal(&sc->s->arena, &d);
 }
 
 FN(fn_greatest)
 {
     UNUSED_ARGS;
-    return extreme(args, count, 1);
+    return extreme(sc, args, count, 1);
 }
 
 FN(fn_least)
 {
     UNUSED_ARGS;
-    return extreme(args, count, -1);
+    return extreme(sc, args, count, -1);
 }
 
 /* The server's generator; RAND(n) repeats its sequence. The state lives in the expression. */

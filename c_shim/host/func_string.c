@@ -1,8 +1,11 @@
 /* String functions. */
 #include <ctype.h>
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <wctype.h>
 
+#include "charset.h"
 #include "digest.h"
 #include "func.h"
 
@@ -293,29 +296,52 @@ FN(fn_substring)
     return slice(&t, (size_t)from - 1, (size_t)n);
 }
 
-static struct value change_case(struct scope *sc, const struct value *v, int (*change)(int))
+static locale_t case_locale;
+
+__attribute__((constructor)) static void load_case_locale(void)
+{
+    case_locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL);
+}
+
+static struct value change_case(struct scope *sc, const struct value *v, bool upper)
 {
     struct value t = func_text(sc, v);
-    if (coll_is_binary(t.collation) || coll_mbminlen(t.collation) > 1)
+    if (coll_is_binary(t.collation))
         return t;
-    char *out = arena_strndup(&sc->s->arena, t.s.ptr, t.s.len);
-    for (size_t i = 0; i < t.s.len; i++)
-        if ((unsigned char)out[i] < 0x80)
-            out[i] = (char)change(out[i]);
-    t.s.ptr = out;
+    uint8_t *out = arena_bytes(&sc->s->arena, 4 * t.s.len + 4);
+    size_t n = 0;
+    for (size_t p = 0; p < t.s.len;) {
+        uint32_t code;
+        unsigned used = coll_decode(t.collation, (const uint8_t *)t.s.ptr + p, t.s.len - p, &code), made = 0;
+        if (used && (case_locale || code < 128)) {
+            wint_t c = (wint_t)code;
+            c = code < 128 ? (wint_t)(upper ? toupper((int)code) : tolower((int)code))
+                : upper    ? towupper_l(c, case_locale)
+                           : towlower_l(c, case_locale);
+            made = coll_encode(t.collation, (uint32_t)c, out + n);
+        }
+        if (!made) { /* malformed, or the other case is not in the character set */
+            made = used ? used : 1;
+            memcpy(out + n, t.s.ptr + p, made);
+        }
+        n += made;
+        p += used ? used : 1;
+    }
+    t.s.ptr = (char *)out;
+    t.s.len = n;
     return t;
 }
 
 FN(fn_upper)
 {
     UNUSED_ARGS;
-    return change_case(sc, &args[0], toupper);
+    return change_case(sc, &args[0], true);
 }
 
 FN(fn_lower)
 {
     UNUSED_ARGS;
-    return change_case(sc, &args[0], tolower);
+    return change_case(sc, &args[0], false);
 }
 
 static struct value trim(struct scope *sc, const struct value *v, bool left, bool right)
@@ -446,7 +472,11 @@ FN(fn_weight_string)
 {
     UNUSED_ARGS;
     struct value t = func_text(sc, &args[0]);
-    size_t room = coll_char_count(t.collation, (const uint8_t *)t.s.ptr, t.s.len) * 16;
+    static const uint8_t bytes[] = {[ORDER_BYTES] = 1, [ORDER_TABLE] = 1, [ORDER_GENERAL] = 2,
+                                    [ORDER_UNICODE] = 2, [ORDER_CODE] = 3};
+    const struct collation_info *info = coll_info(t.collation);
+    size_t room = coll_char_count(t.collation, (const uint8_t *)t.s.ptr, t.s.len) *
+                  (info ? bytes[info->order] : 1);
     uint8_t *out = arena_bytes(&sc->s->arena, room + 1);
     size_t n = coll_sort_key(t.collation, (const uint8_t *)t.s.ptr, t.s.len, out, room);
     return made((char *)out, n, COLL_BINARY);

@@ -500,14 +500,12 @@ static struct expr *p_is_test(struct parser *p, struct expr *e)
     struct expr *is = p_new_expr(p, E_IS);
     is->negated = p_accept(p, "NOT");
     add_arg(p, is, e);
-    if (p_accept(p, "NULL"))
+    if (p_accept(p, "NULL") || p_accept(p, "UNKNOWN"))
         is->op = IS_NULL;
     else if (p_accept(p, "TRUE"))
         is->op = IS_TRUE;
     else if (p_accept(p, "FALSE"))
         is->op = IS_FALSE;
-    else if (p_accept(p, "UNKNOWN"))
-        is->op = IS_NULL;
     else
         p_syntax_error(p);
     is->to = p->last_end;

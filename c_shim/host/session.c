@@ -172,6 +172,7 @@ static void statement_prepare(session *s, const char *sql, size_t len, sink *k)
     s->insert_id_now = 0;
     s->lock_wait_seconds = 0;
     s->skip_locked = false;
+    s->writing = false;
 }
 
 static bool keeps_diagnostics(const struct stmt *st)

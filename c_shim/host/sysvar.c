@@ -39,6 +39,7 @@ static unsigned apply_sql_mode(session *s, const char *name, const char *value)
 {
     (void)name;
     s->strict = strcasestr(value, "STRICT_") || strcasestr(value, "TRADITIONAL");
+    s->division_checked = strcasestr(value, "ERROR_FOR_DIVISION_BY_ZERO") || strcasestr(value, "TRADITIONAL");
     s->zero_is_value = strcasestr(value, "NO_AUTO_VALUE_ON_ZERO") != NULL;
     return 0;
 }

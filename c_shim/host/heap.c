@@ -302,6 +302,8 @@ static int heap_set_variable(engine *e, void *es, bool global, const char *name,
 
     if (strcasecmp(name, wait_timeout_name) != 0)
         return 1193;
+    if (value == NULL)
+        value = "50";
     seconds = strtoull(value, &end, 10);
     if (*value < '0' || *value > '9' || *end != '\0' || seconds > LOCK_WAIT_TIMEOUT_MAX)
         return 1231;

@@ -278,7 +278,7 @@ struct se_ops {
     /* What SHOW shows. Rows of variables: name, value; status the same. Any may be NULL. */
     int (*show_variables)(engine *e, void *es, bool global, row_fn fn, void *ctx);
     int (*show_status)(engine *e, void *es, row_fn fn, void *ctx);
-    /* 0, or 1193 unknown, 1231 bad value, 1238 read only, 1229 global only: SQL error numbers. */
+    /* `value` NULL: DEFAULT. 0, or 1193 unknown, 1231 bad value, 1238 read only, 1229 global only: SQL error numbers. */
     int (*set_variable)(engine *e, void *es, bool global, const char *name, const char *value);
     int (*monitor_text)(engine *e, void *es, char **text); /* malloc'd */
 

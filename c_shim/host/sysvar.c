@@ -286,8 +286,8 @@ static unsigned normalise(session *s, const struct sysvar *var, const struct val
 
 static unsigned engine_set(session *s, bool global, const char *name, const struct value *v)
 {
-    struct value t = v ? value_to_text(&s->arena, v) : value_string("DEFAULT", 7, COLL_UTF8MB4);
-    const char *text = v && v->kind == V_NULL ? "" : arena_strndup(&s->arena, t.s.ptr, t.s.len);
+    struct value t = v && v->kind != V_NULL ? value_to_text(&s->arena, v) : value_string("", 0, COLL_UTF8MB4);
+    const char *text = v ? arena_strndup(&s->arena, t.s.ptr, t.s.len) : NULL;
     for (uint32_t slot = 0; slot < MAX_ENGINES; slot++) {
         engine *e = registry_engine_at(s->h, slot);
         struct part *p;
@@ -297,7 +297,7 @@ static unsigned engine_set(session *s, bool global, const char *name, const stru
         switch (code) {
         case 0: return 0;
         case 1193: continue;
-        case 1231: return bad_value(s, name, text);
+        case 1231: return bad_value(s, name, text ? text : "DEFAULT");
         case 1238: return sql_error(s, 1238, name, "read only");
         case 1228:
         case 1229: return sql_error(s, (unsigned)code, name);

@@ -99,6 +99,7 @@ static int op_set_variable(engine *base, void *es, bool global, const char *name
     xt_host_engine *e = xt_engine_of(base);
     const xt_setting *setting = find_setting(e->api, name);
     xt_session *xs = global || es == NULL ? NULL : ((xt_part *)es)->xs;
+    char current[512];
 
     if (setting == NULL)
         return 1193;
@@ -106,6 +107,13 @@ static int op_set_variable(engine *base, void *es, bool global, const char *name
         return 1238;
     if (!global && !(setting->flags & XT_SETTING_SESSION))
         return 1229;
+    if (value == NULL && global) {
+        value = setting->default_value;
+    } else if (value == NULL) { /* a session's default is the global value */
+        if (e->api->setting_get(e->xe, NULL, setting->name, current, sizeof current, NULL) != XT_OK)
+            return 1231;
+        value = current;
+    }
     switch (e->api->setting_set(e->xe, xs, setting->name, value)) {
     case XT_OK:
         return 0;

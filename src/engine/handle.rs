@@ -4,7 +4,6 @@
 //! index begun before `next`, a row read before `update` and `delete`, buffers of the right size.
 //! Every call that reads or writes gets the session to which the handle is bound.
 
-use super::missing;
 use super::open::Engine;
 use super::session::Session;
 use super::types::{
@@ -474,14 +473,14 @@ impl TableHandle {
     pub fn update(&mut self, session: &mut Session, new: RowIn<'_>) -> Result<()> {
         self.check_current()?;
         self.change(session, |change, op| {
-            missing::update(
+            row::update(
                 op,
                 change.table.trees(),
                 change.template,
                 change.work,
                 change.current,
-                new,
                 change.columns,
+                new,
             )
         })
     }
@@ -490,7 +489,7 @@ impl TableHandle {
     pub fn delete(&mut self, session: &mut Session) -> Result<()> {
         self.check_current()?;
         self.change(session, |change, op| {
-            missing::delete(op, change.table.trees(), change.work, change.current)
+            row::delete(op, change.table.trees(), change.work, change.current, false)
         })
     }
 

@@ -23,7 +23,6 @@ mod cleaner;
 mod create;
 mod handle;
 mod master;
-mod missing;
 mod open;
 mod places;
 mod report;
@@ -31,6 +30,7 @@ mod session;
 mod stats;
 mod storage;
 mod tables;
+mod transactions;
 mod types;
 
 pub use handle::TableHandle;

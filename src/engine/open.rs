@@ -5,6 +5,7 @@ use super::create::create;
 use super::master::{Background, Stop, on_panic};
 use super::places::Setup;
 use super::storage::{self, Found, Storage};
+use super::transactions::Transactions;
 use super::types::{EngineConfig, HostServices, Limits, Xid};
 use crate::dict::Dict;
 use crate::lock::LockTable;
@@ -25,12 +26,66 @@ pub struct Engine {
     counters: Arc<Counters>,
     config: EngineConfig,
     setup: Setup,
-    storage: Storage,
+    floor: Floor,
     trx: Arc<TrxSystem>,
     dict: Arc<Dict>,
+    transactions: Arc<Transactions>,
+    /// Purge and rollback: they end before the floor's threads.
+    workers: Threads,
+    closed: AtomicBool,
+}
+
+/// Pages, log and files with the threads that keep them going.
+struct Floor {
+    storage: Storage,
     background: Arc<Background>,
     threads: Threads,
-    closed: AtomicBool,
+}
+
+impl Floor {
+    fn open(
+        setup: &Setup,
+        settings: &Arc<Settings>,
+        counters: &Arc<Counters>,
+        host: &HostServices,
+        points: &Arc<CrashPoints>,
+    ) -> Result<Floor> {
+        let vfs: Arc<dyn Vfs> = Arc::new(RealVfs);
+        if storage::look(&*vfs, setup)? == Found::Nothing {
+            create(&vfs, setup, points, host)?;
+        }
+        let storage = storage::open(&vfs, setup, points)?;
+        let cleaner = Cleaner::new(&storage, settings);
+        let hook = Arc::new(WakeCleaner(Arc::downgrade(&cleaner)));
+        storage.ctx.log.set_hook(hook);
+        let floor = Floor {
+            background: Arc::new(Background {
+                ctx: storage.ctx.clone(),
+                settings: settings.clone(),
+                counters: counters.clone(),
+                cleaner,
+                log_stop: Stop::default(),
+            }),
+            threads: Threads::new(on_panic(&storage.ctx)),
+            storage,
+        };
+        if !setup.places.read_only {
+            floor.background.start(&floor.threads)?;
+        }
+        Ok(floor)
+    }
+
+    fn stop(&self) {
+        self.background.stop();
+        self.threads.join_all();
+    }
+}
+
+impl Drop for Floor {
+    fn drop(&mut self) {
+        // An open that failed half-way: threads must not outlive the library.
+        self.stop();
+    }
 }
 
 impl Engine {
@@ -45,13 +100,8 @@ impl Engine {
         counters: Arc<Counters>,
         host: HostServices,
     ) -> Result<Arc<Engine>> {
-        Engine::open_with(
-            config,
-            settings,
-            counters,
-            host,
-            Arc::new(CrashPoints::new()),
-        )
+        let points = Arc::new(CrashPoints::new());
+        Engine::open_with(config, settings, counters, host, points)
     }
 
     /// The same with crash points that a test has armed.
@@ -66,60 +116,49 @@ impl Engine {
         points: Arc<CrashPoints>,
     ) -> Result<Arc<Engine>> {
         let setup = Setup::new(&config, &settings)?;
-        let vfs: Arc<dyn Vfs> = Arc::new(RealVfs);
-        if storage::look(&*vfs, &setup)? == Found::Nothing {
-            create(&vfs, &setup, &points, &host)?;
-        }
-        let storage = storage::open(&vfs, &setup, &points)?;
-        let opened = Rsegs::open(&storage.ctx)?;
+        let floor = Floor::open(&setup, &settings, &counters, &host, &points)?;
+        let ctx = &floor.storage.ctx;
+        let opened = Rsegs::open(ctx)?;
         let locks = Arc::new(LockTable::new());
         locks.set_deadlock_detect(settings.is_on(ids::DEADLOCK_DETECT));
-        let trx = Arc::new(TrxSystem::new(
-            opened.next_trx_id,
-            Arc::new(opened.rsegs),
-            locks.clone(),
-        ));
+        let rsegs = Arc::new(opened.rsegs);
+        let trx = Arc::new(TrxSystem::new(opened.next_trx_id, rsegs, locks.clone()));
         // Torn pages were restored before: a file that is opened later needs no copy.
         let no_copy = Box::new(|_| None);
-        let dict = Dict::open(&storage.ctx, locks, host.collations.clone(), no_copy)?;
-        for found in opened.found {
-            let started_s = host.callbacks.wall_clock().as_secs();
-            trx.park(trx.resurrect(found, started_s));
-        }
-        let cleaner = Cleaner::new(&storage, &settings);
-        storage
-            .ctx
-            .log
-            .set_hook(Arc::new(WakeCleaner(Arc::downgrade(&cleaner))));
-        let background = Arc::new(Background {
-            ctx: storage.ctx.clone(),
-            settings: settings.clone(),
-            counters: counters.clone(),
-            cleaner,
-            log_stop: Stop::default(),
-        });
+        let dict = Arc::new(Dict::open(ctx, locks, host.collations.clone(), no_copy)?);
+        let transactions = Transactions::new(ctx, &trx, &dict);
+        let started_s = host.callbacks.wall_clock().as_secs();
+        transactions.resurrect(opened.found, started_s)?;
         let engine = Arc::new(Engine {
             host,
             settings,
             counters,
             config,
+            workers: Threads::new(on_panic(ctx)),
             setup,
-            threads: Threads::new(on_panic(&storage.ctx)),
-            storage,
+            floor,
             trx,
-            dict: Arc::new(dict),
-            background,
+            dict,
+            transactions,
             closed: AtomicBool::new(false),
         });
-        engine.start()?;
+        engine.start_workers()?;
         Ok(engine)
     }
 
-    fn start(&self) -> Result<()> {
+    fn start_workers(&self) -> Result<()> {
         if self.is_read_only() {
             return Ok(());
         }
-        self.background.start(&self.threads)
+        let force = self.setup.force_recovery;
+        if force < 3 {
+            self.transactions.roll_back_dictionary()?;
+            self.transactions.start_rollback(&self.workers)?;
+        }
+        match force < 2 {
+            true => self.transactions.start_purge(&self.workers),
+            false => Ok(()),
+        }
     }
 
     /// Stops background work, writes everything out as `innodb_fast_shutdown` says, joins every
@@ -131,25 +170,37 @@ impl Engine {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        self.background.stop();
-        self.threads.join_all();
+        self.transactions.stop();
+        self.workers.join_all();
+        let fast = self.settings.uint(ids::FAST_SHUTDOWN);
+        let alive = self.stopped().is_none() && !self.is_read_only();
+        if alive && fast == 0 && self.setup.force_recovery < 2 {
+            if let Err(error) = self.transactions.purge_all() {
+                log::error!("purge at shutdown: {error}");
+            }
+        }
+        self.floor.stop();
         if self.stopped().is_some() || self.is_read_only() {
             return Ok(());
         }
-        let fast = self.settings.uint(ids::FAST_SHUTDOWN);
-        if fast >= 2 || self.storage.pending.count() > 0 {
+        if fast >= 2 || self.floor.storage.pending.count() > 0 {
             return self.ctx().log.flush_all().map(|_| ());
         }
-        let end = self.storage.flush_everything()?;
+        let end = self.floor.storage.flush_everything()?;
         log::info!("shutdown completed; log sequence number {end}");
         Ok(())
     }
 
     /// The host's recovery is over: purge may start.
-    pub fn recovery_done(&self) {}
+    pub fn recovery_done(&self) {
+        self.transactions.allow_purge();
+    }
 
     /// Ends background work that could use the host.
-    pub fn pre_shutdown(&self) {}
+    pub fn pre_shutdown(&self) {
+        self.transactions.stop();
+        self.workers.join_all();
+    }
 
     /// Why the engine stopped itself, if it did.
     pub fn stopped(&self) -> Option<Box<str>> {
@@ -198,7 +249,7 @@ impl Engine {
             return Ok(());
         }
         self.ctx().pool.flush_to(self.ctx().log.lsn())?;
-        self.background.cleaner.checkpoint()?;
+        self.floor.background.cleaner.checkpoint()?;
         Ok(())
     }
 
@@ -218,7 +269,7 @@ impl Engine {
 
     /// Pages, log and files.
     pub(super) fn ctx(&self) -> &Arc<PageCtx> {
-        &self.storage.ctx
+        &self.floor.storage.ctx
     }
 
     /// The dictionary.
@@ -259,8 +310,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // An open that failed half-way, or a test that forgot: threads must not outlive the library.
-        self.background.stop();
-        self.threads.join_all();
+        self.transactions.stop();
+        self.workers.join_all();
     }
 }

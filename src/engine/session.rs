@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use super::missing;
 use super::open::Engine;
 use super::types::{Isolation, SessionConfig, SessionState, StatementFlags, TrxFlags, Wait, Xid};
-use crate::row::{Op, Patience};
+use crate::row::{self, DictTables, Op, Patience};
 use crate::settings::{SessionSettings, ids};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -215,7 +214,7 @@ impl Session {
             return Ok(());
         }
         let engine = self.engine.clone();
-        missing::rollback(engine.ctx(), engine.dict(), &mut self.trx)
+        row::rollback(engine.ctx(), &mut self.trx, &engine.tables())
     }
 
     /// Undoes the records from number `keep_below` on.
@@ -224,7 +223,7 @@ impl Session {
             return Ok(());
         }
         let engine = self.engine.clone();
-        missing::rollback_to(engine.ctx(), engine.dict(), &mut self.trx, keep_below)
+        row::rollback_to(engine.ctx(), &mut self.trx, &engine.tables(), keep_below)
     }
 
     /// Prepares under `xid`.
@@ -321,6 +320,14 @@ impl Session {
 }
 
 impl Engine {
+    /// Tables by id, for rollbacks.
+    fn tables(&self) -> DictTables<'_> {
+        DictTables {
+            ctx: self.ctx(),
+            dict: self.dict(),
+        }
+    }
+
     /// Waits until a commit is as durable as `innodb_flush_log_at_trx_commit` wants it.
     pub(super) fn make_durable(&self, lsn: Lsn) -> Result<()> {
         if lsn == Lsn(0) {

@@ -1,5 +1,7 @@
 //! The engine as a whole on data directories: the stock server's, whole and crashed, and back.
 
+mod rows;
+
 use crate::support::scratch::{Scratch, copy_dir};
 use crate::support::stock::Stock;
 use crate::support::{checkers, samples};

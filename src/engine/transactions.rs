@@ -1,0 +1,170 @@
+//! Transactions without a session: those that a start found, and what purge does for all.
+
+use crate::dict::Dict;
+use crate::lock::TableMode;
+use crate::mtr::PageCtx;
+use crate::os::thread::Threads;
+use crate::purge::{Control, Coordinator, PurgeRecord, RecordPurger};
+use crate::row::{self, DictTables};
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::trx::{Detached, Trx, TrxSystem};
+use crate::undo::resurrect::{self, FoundUndoLog};
+use crate::words::{Error, Result, SessionId};
+
+/// What works on transactions in the background.
+pub(super) struct Transactions {
+    ctx: Arc<PageCtx>,
+    sys: Arc<TrxSystem>,
+    dict: Arc<Dict>,
+    purge: Arc<Control>,
+    stopping: AtomicBool,
+}
+
+impl Transactions {
+    pub(super) fn new(
+        ctx: &Arc<PageCtx>,
+        sys: &Arc<TrxSystem>,
+        dict: &Arc<Dict>,
+    ) -> Arc<Transactions> {
+        Arc::new(Transactions {
+            ctx: ctx.clone(),
+            sys: sys.clone(),
+            dict: dict.clone(),
+            purge: Arc::new(Control::new()),
+            stopping: AtomicBool::new(false),
+        })
+    }
+
+    /// Enters the transactions that the undo logs tell of, with locks on the tables they changed.
+    ///
+    /// Errors: damage in undo pages; what reading gives.
+    pub(super) fn resurrect(&self, found: Vec<FoundUndoLog>, started_s: u64) -> Result<()> {
+        for log in found {
+            let tables = resurrect::tables(&self.ctx, &log.log)?;
+            let trx = self.sys.resurrect(log, started_s);
+            for table in tables {
+                let mode = TableMode::IntentionExclusive;
+                // Nobody else has a lock yet, and intentions do not exclude each other.
+                let _granted = self.sys.locks.lock_table(trx.owner(), table, mode);
+            }
+            self.sys.park(trx);
+        }
+        Ok(())
+    }
+
+    /// Undoes unfinished changes of the dictionary, before anybody looks into it.
+    ///
+    /// Errors: what undoing gives: a dictionary that is half-changed cannot be worked with.
+    pub(super) fn roll_back_dictionary(&self) -> Result<()> {
+        let is_dict = |trx: &Detached| trx.undo().is_some_and(|log| log.is_dict());
+        let (dictionary, others): (Vec<_>, Vec<_>) =
+            self.take_active().into_iter().partition(is_dict);
+        for trx in others {
+            self.sys.park(trx);
+        }
+        dictionary
+            .into_iter()
+            .try_for_each(|trx| self.roll_back(trx))
+    }
+
+    fn take_active(&self) -> Vec<Detached> {
+        std::iter::from_fn(|| self.sys.unpark_active()).collect()
+    }
+
+    fn roll_back(&self, detached: Detached) -> Result<()> {
+        let id = detached.id();
+        let mut trx = self.temporary();
+        trx.attach(detached).map_err(|(error, _)| error)?;
+        row::rollback(&self.ctx, &mut trx, &self.tables())?;
+        log::info!("transaction {id}, unfinished at the last stop, is rolled back");
+        Ok(())
+    }
+
+    fn temporary(&self) -> Trx {
+        self.sys.add(SessionId(0), Default::default())
+    }
+
+    fn tables(&self) -> DictTables<'_> {
+        DictTables {
+            ctx: &self.ctx,
+            dict: &self.dict,
+        }
+    }
+
+    /// Rolls the other unfinished transactions back while sessions are served.
+    ///
+    /// Errors: `Io` if there is no thread to be had.
+    pub(super) fn start_rollback(self: &Arc<Transactions>, workers: &Threads) -> Result<()> {
+        let active = self.take_active();
+        if active.is_empty() {
+            return Ok(());
+        }
+        let this = self.clone();
+        workers.start("xt_rollback", move || {
+            for trx in active {
+                let id = trx.id();
+                if this.stopping.load(Ordering::Acquire) {
+                    // The next start finds it again.
+                    return;
+                }
+                if let Err(error) = this.roll_back(trx) {
+                    log::error!("transaction {id} is not rolled back: {error}");
+                }
+            }
+        })
+    }
+
+    /// Starts purge; it waits for `allow_purge`.
+    ///
+    /// Errors: `Io` if there is no thread to be had.
+    pub(super) fn start_purge(self: &Arc<Transactions>, workers: &Threads) -> Result<()> {
+        self.purge.pause(&self.sys, true);
+        let this = self.clone();
+        workers.start("xt_purge", move || {
+            let mut coordinator = Coordinator::new(this.sys.clone(), this.purge.clone());
+            coordinator.run(&this.ctx, &*this, &|error| match error {
+                Error::Stopped(_) => {}
+                error => log::error!("purge: {error}"),
+            });
+        })
+    }
+
+    /// The host has decided its prepared transactions.
+    pub(super) fn allow_purge(&self) {
+        self.purge.pause(&self.sys, false);
+    }
+
+    /// Purges all that no view needs. Only when the purge thread has ended.
+    ///
+    /// Errors: as `Coordinator::drain`.
+    pub(super) fn purge_all(&self) -> Result<()> {
+        Coordinator::new(self.sys.clone(), Arc::new(Control::new())).drain(&self.ctx, self)
+    }
+
+    /// Tells the threads to end.
+    pub(super) fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.purge.stop(&self.sys);
+    }
+}
+
+impl RecordPurger for Transactions {
+    fn purge(&self, record: &PurgeRecord<'_>) -> Result<()> {
+        let done = row::purge_record(
+            &self.ctx,
+            &self.sys,
+            &self.tables(),
+            record.roll_ptr,
+            &record.record,
+        );
+        match done {
+            // The damage stays with its table: history goes on.
+            Err(error @ Error::Corrupt(_)) => {
+                log::error!("purge leaves a record out: {error}");
+                Ok(())
+            }
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! Rows through sessions and handles: what the engine does to a stock server's table, the stock
+//! server reads back.
+
+use super::open;
+use crate::support::checkers;
+use crate::support::scratch::Scratch;
+use crate::support::seed::Rng;
+use crate::support::stock::Stock;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use xtradb::engine::{
+    CheckFinding, Engine, Find, Isolation, LockMode, OpenFlags, Session, SessionConfig,
+    StatementFlags, TableHandle, TableUse, TrxFlags, Wait,
+};
+use xtradb::host::callbacks::SessionCtx;
+use xtradb::host::image::{
+    ColumnKind, ImageColumn, ImageKey, ImageKeyPart, KeyKind, RowIn, TableImage,
+};
+use xtradb::words::{Error, Result};
+
+/// `t (id INT PRIMARY KEY, n INT, v VARBINARY(200), KEY n (n))`: one null byte, id, n, v.
+const ROW_BYTES: usize = 1 + 4 + 4 + 1 + 200;
+
+fn column(name: &str, kind: ColumnKind, offset: u32, length: u32) -> ImageColumn {
+    ImageColumn {
+        name: name.into(),
+        kind,
+        offset,
+        length,
+        octets: length,
+        collation: 63,
+        null_offset: 0,
+        null_mask: 0,
+        length_bytes: 0,
+        decimals: 0,
+        precision: 0,
+        unsigned: false,
+        not_null: true,
+        auto_increment: false,
+        is_virtual: false,
+        is_generated_stored: false,
+        is_row_start: false,
+        is_row_end: false,
+        blob_no: 0,
+    }
+}
+
+fn image() -> TableImage {
+    let id = column("id", ColumnKind::Long, 1, 4);
+    let n = ImageColumn {
+        null_mask: 1,
+        not_null: false,
+        ..column("n", ColumnKind::Long, 5, 4)
+    };
+    let v = ImageColumn {
+        null_mask: 2,
+        not_null: false,
+        length_bytes: 1,
+        octets: 200,
+        ..column("v", ColumnKind::VarChar, 9, 201)
+    };
+    let key = |name: &str, kind, column| ImageKey {
+        name: name.into(),
+        kind,
+        parts: Box::new([ImageKeyPart {
+            column,
+            length: 4,
+            descending: false,
+        }]),
+    };
+    let keys = vec![
+        key("PRIMARY", KeyKind::Primary, 0),
+        key("n", KeyKind::Plain, 1),
+    ];
+    TableImage::new(vec![id, n, v], keys, ROW_BYTES as u32, 1).expect("a sound image")
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Row {
+    id: i32,
+    n: Option<i32>,
+    v: Vec<u8>,
+}
+
+impl Row {
+    fn pack(&self) -> [u8; ROW_BYTES] {
+        let mut row = [0; ROW_BYTES];
+        row[0] = u8::from(self.n.is_none());
+        row[1..5].copy_from_slice(&self.id.to_le_bytes());
+        row[5..9].copy_from_slice(&self.n.unwrap_or(0).to_le_bytes());
+        row[9] = self.v.len() as u8;
+        row[10..10 + self.v.len()].copy_from_slice(&self.v);
+        row
+    }
+
+    fn unpack(row: &[u8]) -> Row {
+        let int = |at: usize| i32::from_le_bytes(row[at..at + 4].try_into().expect("4 bytes"));
+        Row {
+            id: int(1),
+            n: (row[0] & 1 == 0).then(|| int(5)),
+            v: row[10..10 + row[9] as usize].to_vec(),
+        }
+    }
+}
+
+fn session(engine: &Arc<Engine>, isolation: Isolation) -> Session {
+    let config = SessionConfig {
+        isolation,
+        connection_id: 7,
+        ctx: SessionCtx(0),
+    };
+    Session::open(engine, config).expect("a session")
+}
+
+fn table(engine: &Arc<Engine>) -> TableHandle {
+    TableHandle::open(engine, "d/t", image(), OpenFlags::default()).expect("the table opens")
+}
+
+fn begin(session: &mut Session, table: &mut TableHandle, lock: LockMode, wait: Wait) -> Result<()> {
+    session.statement_begin(StatementFlags::default())?;
+    let how = TableUse {
+        lock,
+        wait,
+        write: lock == LockMode::Exclusive,
+        lock_table: false,
+    };
+    table.begin_use(session, &how)
+}
+
+fn end(session: &mut Session, table: &mut TableHandle, done: Result<()>) -> Result<()> {
+    table.end_use();
+    match done {
+        Ok(()) => session.statement_end(),
+        Err(error) => {
+            session
+                .statement_rollback()
+                .expect("the statement is undone");
+            Err(error)
+        }
+    }
+}
+
+fn insert(session: &mut Session, table: &mut TableHandle, row: &Row) -> Result<()> {
+    begin(session, table, LockMode::Exclusive, Wait::NoWait)?;
+    let packed = row.pack();
+    let row = RowIn {
+        image: &packed,
+        blobs: &[],
+    };
+    let done = table.insert(session, row);
+    end(session, table, done)
+}
+
+fn find(session: &mut Session, table: &mut TableHandle, id: i32) -> Result<[u8; ROW_BYTES]> {
+    let mut row = [0; ROW_BYTES];
+    table.index_begin(session, 0)?;
+    table.index_read(session, &mut row, &id.to_le_bytes(), Find::Exact)?;
+    Ok(row)
+}
+
+fn change(
+    session: &mut Session,
+    table: &mut TableHandle,
+    id: i32,
+    new: Option<&Row>,
+) -> Result<()> {
+    begin(session, table, LockMode::Exclusive, Wait::NoWait)?;
+    let done = find(session, table, id).and_then(|_| match new {
+        None => table.delete(session),
+        Some(row) => {
+            let packed = row.pack();
+            let new = RowIn {
+                image: &packed,
+                blobs: &[],
+            };
+            match table.update(session, new) {
+                Err(Error::RecordIsTheSame) => Ok(()),
+                other => other,
+            }
+        }
+    });
+    end(session, table, done)
+}
+
+fn all(session: &mut Session, table: &mut TableHandle, key: Option<u32>) -> Vec<Row> {
+    begin(session, table, LockMode::None, Wait::Default).expect("a read begins");
+    match key {
+        None => table.scan_begin(session, true).expect("a scan"),
+        Some(key) => table.index_begin(session, key).expect("an index"),
+    }
+    let mut rows = Vec::new();
+    let mut row = [0; ROW_BYTES];
+    loop {
+        match table.next(session, &mut row) {
+            Ok(()) => rows.push(Row::unpack(&row)),
+            Err(Error::EndOfFile) => break,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    end(session, table, Ok(())).expect("a read ends");
+    rows
+}
+
+fn random_row(rng: &mut Rng, id: i32) -> Row {
+    let len = rng.below(200) as usize;
+    Row {
+        id,
+        n: (!rng.one_in(5)).then(|| rng.below(50) as i32),
+        v: rng.text(len).into_bytes(),
+    }
+}
+
+const TABLE: &str = "CREATE DATABASE d; USE d; \
+    CREATE TABLE t (id INT PRIMARY KEY, n INT, v VARBINARY(200), KEY n (n)) ENGINE=InnoDB; \
+    INSERT INTO t SELECT seq, seq % 50, REPEAT('s', seq % 200) FROM seq_1_to_300";
+
+/// A directory of the stock server with the table `d.t`, and its rows.
+fn directory(datadir: &Path) -> BTreeMap<i32, Row> {
+    let stock = Stock::start(datadir, &[]);
+    stock.sql("", TABLE);
+    stock.shutdown(true);
+    (1..=300)
+        .map(|id| Row {
+            id,
+            n: Some(id % 50),
+            v: vec![b's'; id as usize % 200],
+        })
+        .map(|row| (row.id, row))
+        .collect()
+}
+
+/// Random inserts, updates and deletes in transactions that commit or roll back, some half-way to a
+/// savepoint; the model follows.
+fn work(engine: &Arc<Engine>, rows: &mut BTreeMap<i32, Row>, rng: &mut Rng, rounds: u32) {
+    let mut session = session(engine, Isolation::RepeatableRead);
+    let mut table = table(engine);
+    for _ in 0..rounds {
+        session.begin(TrxFlags::default()).expect("a transaction");
+        let before = rows.clone();
+        let mut at_savepoint = None;
+        for step in 0..1 + rng.below(8) {
+            if step == 3 {
+                session.savepoint_set(b"half").expect("a savepoint");
+                at_savepoint = Some(rows.clone());
+            }
+            let id = rng.between(1, 400) as i32;
+            let row = random_row(rng, id);
+            match rng.below(3) {
+                0 => match insert(&mut session, &mut table, &row) {
+                    Ok(()) => assert!(rows.insert(id, row).is_none(), "id {id} was there"),
+                    Err(Error::DuplicateKey { index: 0 }) => assert!(rows.contains_key(&id)),
+                    Err(error) => panic!("insert of {id}: {error}"),
+                },
+                1 => match change(&mut session, &mut table, id, Some(&row)) {
+                    Ok(()) => assert!(rows.insert(id, row).is_some(), "id {id} was not there"),
+                    Err(Error::KeyNotFound) => assert!(!rows.contains_key(&id)),
+                    Err(error) => panic!("update of {id}: {error}"),
+                },
+                _ => match change(&mut session, &mut table, id, None) {
+                    Ok(()) => assert!(rows.remove(&id).is_some(), "id {id} was not there"),
+                    Err(Error::KeyNotFound) => assert!(!rows.contains_key(&id)),
+                    Err(error) => panic!("delete of {id}: {error}"),
+                },
+            }
+        }
+        match (rng.below(4), at_savepoint) {
+            (0, _) => {
+                session.rollback().expect("a rollback");
+                *rows = before;
+            }
+            (1, Some(then)) => {
+                session.savepoint_rollback(b"half").expect("back to half");
+                *rows = then;
+                session.commit().expect("a commit");
+            }
+            _ => session.commit().expect("a commit"),
+        }
+    }
+    let found = all(&mut session, &mut table, None);
+    assert!(found.iter().eq(rows.values()));
+    let mut by_n = all(&mut session, &mut table, Some(1));
+    assert!(by_n.windows(2).all(|pair| pair[0].n <= pair[1].n));
+    by_n.sort_by_key(|row| row.id);
+    assert!(by_n.iter().eq(rows.values()));
+    let mut findings = Vec::new();
+    let mut note = |finding: CheckFinding| {
+        findings.push(finding.text);
+        true
+    };
+    session.commit().expect("a commit");
+    session
+        .statement_begin(StatementFlags::default())
+        .expect("a statement");
+    let sound = table.check(&mut session, true, &mut note).expect("a check");
+    assert!(sound, "{findings:?}");
+    session.statement_end().expect("a statement");
+    session.close();
+}
+
+fn stock_sees(datadir: &Path, rows: &BTreeMap<i32, Row>) {
+    checkers::check_data_dir(datadir).expect("no checker complains");
+    let stock = Stock::start(datadir, &[]);
+    assert_eq!(stock.check_tables("d"), 1);
+    let mut wanted = String::from("id\tn\tv\n");
+    for row in rows.values() {
+        let n = row.n.map_or("NULL".to_string(), |n| n.to_string());
+        let v = String::from_utf8(row.v.clone()).expect("text");
+        wanted += &format!("{}\t{n}\t{v}\n", row.id);
+    }
+    assert_eq!(stock.sql("d", "SELECT id, n, v FROM t ORDER BY id"), wanted);
+    stock.shutdown(false);
+}
+
+#[test]
+fn the_stock_server_reads_what_random_transactions_left() {
+    let mut rng = Rng::announced("engine-rows");
+    let scratch = Scratch::new("engine-rows");
+    let datadir = scratch.dir("data");
+    let mut rows = directory(&datadir);
+    let engine = open(&datadir, &[]).unwrap_or_else(|error| panic!("open: {error}"));
+    engine.recovery_done();
+    work(&engine, &mut rows, &mut rng, 150);
+    engine.close().expect("close");
+    drop(engine);
+    stock_sees(&datadir, &rows);
+    let engine = open(&datadir, &["fast_shutdown=0"]).expect("open");
+    work(&engine, &mut rows, &mut rng, 30);
+    engine.close().expect("close");
+    drop(engine);
+    stock_sees(&datadir, &rows);
+}
+
+#[test]
+fn what_was_committed_survives_a_stop_without_a_word_and_nothing_else_does() {
+    let mut rng = Rng::announced("engine-crash");
+    let scratch = Scratch::new("engine-stops");
+    let datadir = scratch.dir("data");
+    let mut rows = directory(&datadir);
+    for round in 0..4 {
+        let engine = open(&datadir, &[]).unwrap_or_else(|error| panic!("open: {error}"));
+        engine.recovery_done();
+        work(&engine, &mut rows, &mut rng, 40);
+        let mut lost = session(&engine, Isolation::ReadCommitted);
+        let mut handle = table(&engine);
+        for id in 1000..1020 {
+            let row = random_row(&mut rng, id);
+            insert(&mut lost, &mut handle, &row).expect("an insert");
+        }
+        let first = *rows.keys().next().expect("a row");
+        change(&mut lost, &mut handle, first, None).expect("a delete");
+        engine.flush_log(true).expect("the log is written");
+        // No close: what a kill leaves.
+        drop((lost, handle, engine));
+        if round % 2 == 1 {
+            stock_sees(&datadir, &rows);
+        }
+    }
+}
+
+#[test]
+fn a_reader_keeps_its_view_and_a_writer_is_waited_for() {
+    let scratch = Scratch::new("engine-two");
+    let datadir = scratch.dir("data");
+    let rows = directory(&datadir);
+    let engine = open(&datadir, &[]).unwrap_or_else(|error| panic!("open: {error}"));
+    let mut reader = session(&engine, Isolation::RepeatableRead);
+    let mut writer = session(&engine, Isolation::RepeatableRead);
+    let (mut read, mut write) = (table(&engine), table(&engine));
+    assert!(all(&mut reader, &mut read, None).iter().eq(rows.values()));
+    let row = Row {
+        id: 5,
+        n: None,
+        v: b"new".to_vec(),
+    };
+    change(&mut writer, &mut write, 5, Some(&row)).expect("an update");
+    change(&mut writer, &mut write, 6, None).expect("a delete");
+    let busy = change(&mut reader, &mut read, 5, None);
+    assert_eq!(busy, Err(Error::LockWaitTimeout));
+    writer.commit().expect("a commit");
+    assert!(all(&mut reader, &mut read, None).iter().eq(rows.values()));
+    reader.commit().expect("a commit");
+    let seen = all(&mut reader, &mut read, None);
+    assert_eq!(seen.len(), rows.len() - 1);
+    assert_eq!(seen[4], row);
+    reader.close();
+    writer.close();
+    drop((read, write));
+    engine.close().expect("close");
+}

@@ -160,12 +160,17 @@ static struct virtual_table *plugin_table(session *s, const char *name)
         const struct is_column *from = &t->columns[i];
         struct column *c = &v->def->columns[i];
         text_column(c, arena_strndup(&s->arena, from->name, strlen(from->name)));
-        if (from->type <= CT_DOUBLE || from->type == CT_DATETIME) {
+        if (!from->nullable)
+            c->flags |= COL_NOT_NULL;
+        if (from->type == CT_VARCHAR && from->length && from->length <= 16383) {
+            c->type = CT_VARCHAR;
+            c->char_length = from->length;
+        } else if (from->type <= CT_DOUBLE || from->type == CT_DATETIME) {
             c->type = from->type;
             c->collation = COLL_BINARY;
             c->decimals = from->type == CT_DATETIME ? 0 : 31;
             c->length = from->length;
-            c->flags = from->is_unsigned ? COL_UNSIGNED : 0;
+            c->flags |= from->is_unsigned ? COL_UNSIGNED : 0;
         }
     }
     lay_out(s, v);

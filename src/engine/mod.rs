@@ -22,6 +22,7 @@ mod check;
 mod cleaner;
 mod create;
 mod handle;
+mod locks;
 mod master;
 mod open;
 mod places;

@@ -2,6 +2,7 @@
 
 use super::cleaner::{Cleaner, WakeCleaner};
 use super::create::create;
+use super::locks;
 use super::master::{Background, Stop, on_panic};
 use super::places::Setup;
 use super::storage::{self, Found, Storage};
@@ -13,8 +14,8 @@ use crate::mtr::PageCtx;
 use crate::os::thread::Threads;
 use crate::os::{CrashPoints, RealVfs, Vfs};
 use crate::settings::{Counters, Settings, ids};
-use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Arc, Mutex, Rank};
 use crate::trx::TrxSystem;
 use crate::undo::Rsegs;
 use crate::words::{Error, Result};
@@ -32,6 +33,7 @@ pub struct Engine {
     transactions: Arc<Transactions>,
     /// Purge and rollback: they end before the floor's threads.
     workers: Threads,
+    lock_cache: Mutex<locks::Cached>,
     closed: AtomicBool,
 }
 
@@ -140,6 +142,8 @@ impl Engine {
             trx,
             dict,
             transactions,
+            // Held while the snapshot is taken, under which all latches of locks are taken.
+            lock_cache: Mutex::new(Rank::None, None),
             closed: AtomicBool::new(false),
         });
         engine.start_workers()?;
@@ -275,6 +279,11 @@ impl Engine {
     /// The dictionary.
     pub(super) fn dict(&self) -> &Arc<Dict> {
         &self.dict
+    }
+
+    /// The last snapshot of locks.
+    pub(super) fn lock_cache(&self) -> &Mutex<locks::Cached> {
+        &self.lock_cache
     }
 
     /// Nothing may be changed.

@@ -3,7 +3,6 @@
 use super::open::Engine;
 use super::types::Isolation;
 use crate::settings::Counter;
-use crate::sync::Arc;
 
 /// One transaction of INNODB_TRX. Times are seconds since the epoch.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -92,11 +91,6 @@ pub struct LockReport {
 }
 
 impl Engine {
-    /// The snapshot; taken anew if the last one is older than 0.1 s and was not read since.
-    pub fn lock_report(&self) -> Arc<LockReport> {
-        Arc::default()
-    }
-
     /// Brings gauges (pool, log, history) up to date before counters are read.
     pub fn refresh_counters(&self) {
         let counters = self.counters();

@@ -34,4 +34,4 @@ pub use modes::{RecordKind, RecordMode, Strength, TableMode};
 pub use owner::{Owner, OwnerId, Place};
 pub use record::{LockTable, RecordLockInfo};
 pub use table::TableLockInfo;
-pub use wait::{Outcome, Wait, WaitEnd};
+pub use wait::{Outcome, Target, Wait, WaitEnd};

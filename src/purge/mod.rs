@@ -21,5 +21,5 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-pub use rows::RowPurger;
 pub use coordinator::{Batch, Control, Coordinator, PurgeRecord, RecordPurger};
+pub use rows::RowPurger;

@@ -5,6 +5,7 @@
 //! record of an unfinished transaction, whose rollback frees what is there.
 
 use super::Tree;
+use crate::extent;
 use crate::format::blob::{BlobPart, BlobRef, PART_HEADER, part_bytes_max};
 use crate::format::fil;
 use crate::mtr::{Budget, Class, Mode, Mtr, PageCtx, PageRef};
@@ -168,10 +169,12 @@ impl Tree {
                 let blob = mtr.get(id, Mode::X, Rank::IndexPage)?;
                 let part = BlobPart::parse(mtr.view(blob)).map_err(|e| e.at_page(id))?;
                 let after = part.next;
+                // The root is read before the undo page is latched: its rank is lower.
+                let segment = self.segments(mtr)?.of_level(0);
                 let (record, at) = link(mtr)?;
                 mtr.write_u32(record, at + REF_PAGE, after.unwrap_or(PageNo::NONE).0);
                 mtr.write_u32(record, at + REF_LEN_LOW, 0);
-                self.free_page(mtr, 0, id)?;
+                extent::free_page(mtr, segment, page)?;
                 Ok(after)
             })?;
             next = after;

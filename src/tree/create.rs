@@ -41,7 +41,7 @@ impl Segments {
         Ok(header)
     }
 
-    fn of_level(&self, level: u16) -> SegmentHeader {
+    pub(super) fn of_level(&self, level: u16) -> SegmentHeader {
         if level == 0 { self.leaf } else { self.top }
     }
 }
@@ -49,7 +49,7 @@ impl Segments {
 impl Tree {
     /// The tree's segments. Latches the root S for a moment: nobody waits for a page below while
     /// holding the root in a mode that excludes that, but a structure change of this very tree.
-    fn segments(&self, mtr: &mut Mtr<'_>) -> Result<Segments> {
+    pub(super) fn segments(&self, mtr: &mut Mtr<'_>) -> Result<Segments> {
         if let Some(root) = mtr.held(self.root()) {
             return Segments::of_root(mtr, root);
         }

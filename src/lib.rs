@@ -64,6 +64,9 @@ pub mod purge;
 /// Rows: the only place where locks, undo and trees meet.
 pub mod row;
 
+/// Create, drop, rename, truncate.
+pub mod ddl;
+
 /// From files after a crash to a running engine.
 pub mod recovery;
 

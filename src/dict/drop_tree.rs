@@ -9,7 +9,7 @@ use crate::schema::IndexType;
 use crate::space::Space;
 use crate::space::open::FirstPage;
 use crate::sync::Arc;
-use crate::words::{Error, PageId, PageNo, Result, SpaceId};
+use crate::words::{Error, PageId, PageNo, Result, SpaceId, TableId};
 
 impl Dict {
     /// Frees the tree of a row of SYS_INDEXES; with a clustered index in a file of its own, the file.
@@ -51,9 +51,25 @@ impl Dict {
         let none = |_: PageId| None;
         match ctx.spaces.open_table(row.space, &name, &none) {
             Ok(space) => Ok(Some(space)),
-            Err(Error::TablespaceMissing(_) | Error::Corrupt(_)) => Ok(None),
+            Err(Error::TablespaceMissing(_)) => Ok(None),
+            Err(Error::Corrupt(_)) => remove_unwritten(ctx, &path).map(|()| None),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Removes a file whose page 0 was never written: its creation was cut short. Any other file that does
+/// not open stays.
+fn remove_unwritten(ctx: &PageCtx, path: &str) -> Result<()> {
+    let file = ctx.spaces.vfs().open(path, crate::os::OpenMode::READ)?;
+    let mut start = [0; 4096];
+    if file.size()? >= start.len() as u64 {
+        file.read_at(&mut start, 0)?;
+    }
+    drop(file);
+    match crate::format::fil::is_all_zero(&start) {
+        true => ctx.spaces.remove_file(path),
+        false => Ok(()),
     }
 }
 
@@ -79,6 +95,77 @@ pub fn delete_file(ctx: &PageCtx, space: &Space) -> Result<()> {
     deleted
 }
 
+/// Renames the file of a table to that of `name`, its log record durable first (L6).
+///
+/// # Errors
+/// `TablespaceExists` if there is such a file; `Stopped`, `Io`.
+pub fn rename_file(ctx: &PageCtx, space: &Space, name: &str) -> Result<()> {
+    let to = ctx.spaces.table_path(name);
+    if ctx.spaces.vfs().exists(&to)? {
+        return Err(Error::TablespaceExists(to.into()));
+    }
+    let (old, new) = (ctx.spaces.log_path(space), format!("./{name}.ibd"));
+    let budget = Budget::system(256 + old.len() + new.len());
+    let mut mtr = Mtr::start(ctx, budget)?;
+    let hold = ctx.log.hold_checkpoints();
+    mtr.file_op(&FileOp::Rename {
+        space: space.id(),
+        old: old.as_bytes(),
+        new: new.as_bytes(),
+    });
+    let lsn = mtr.commit();
+    ctx.log.write_up_to(lsn, true)?;
+    let renamed = ctx.spaces.rename_table(space, name);
+    drop(hold);
+    renamed
+}
+
+impl Dict {
+    /// Undoes a renaming: the file of the table gets its old name back. What an undo record of a
+    /// renaming asks for, after the rows of SYS_TABLES are as they were. May be repeated.
+    ///
+    /// # Errors
+    /// What looking for the file and renaming it give.
+    pub fn undo_rename(&self, ctx: &PageCtx, id: TableId, old_name: &str) -> Result<()> {
+        if let Some(table) = self.cached_by_id(id) {
+            self.forget(&table);
+        }
+        let Some(row) = super::load::table_row(ctx, self.system(), old_name)? else {
+            return Ok(());
+        };
+        if row.space == SpaceId::SYSTEM {
+            return Ok(());
+        }
+        let space = match ctx.spaces.get(row.space) {
+            Some(space) => Some(space),
+            None => find_file(ctx, row.space, old_name)?,
+        };
+        match space {
+            Some(space) if &*space.name() != old_name => rename_file(ctx, &space, old_name),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Opens the file of tablespace `id` under whatever name it has in the directory of table `name`;
+/// `None` if it is not there.
+fn find_file(ctx: &PageCtx, id: SpaceId, name: &str) -> Result<Option<Arc<Space>>> {
+    let Some((database, _)) = name.split_once('/') else {
+        return Ok(None);
+    };
+    let dir = crate::os::file::join(&ctx.spaces.places().data_dir, database);
+    for file in ctx.spaces.vfs().list_dir(&dir)? {
+        let Some(stem) = file.strip_suffix(".ibd") else {
+            continue;
+        };
+        let table = format!("{database}/{stem}");
+        if space_of_file(ctx, &ctx.spaces.table_path(&table))? == Some(id) {
+            return ctx.spaces.open_table(id, &table, &|_| None).map(Some);
+        }
+    }
+    Ok(None)
+}
+
 /// The tablespace id that page 0 of a file says; `None` if there is no file, or no valid page 0.
 ///
 /// # Errors
@@ -87,11 +174,7 @@ pub fn space_of_file(ctx: &PageCtx, path: &str) -> Result<Option<SpaceId>> {
     if !ctx.spaces.vfs().exists(path)? {
         return Ok(None);
     }
-    let mode = crate::os::OpenMode {
-        write: false,
-        direct: false,
-    };
-    let file = ctx.spaces.vfs().open(path, mode)?;
+    let file = ctx.spaces.vfs().open(path, crate::os::OpenMode::READ)?;
     let first = FirstPage::read(&*file, ctx.page_size());
     Ok(first.ok().map(|first| first.space))
 }

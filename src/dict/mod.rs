@@ -15,7 +15,7 @@
 //! Latches: DictOperation, then the shards of the cache (one at a time), then trees and pages.
 //! Crash:   SYS_* rows change under undo like any row; `drop_tree` may be repeated.
 //! Read:    system_tables.rs, boot.rs, load.rs, instant.rs, open_table.rs, cache.rs, drop_tree.rs,
-//!          write.rs, rows.rs, create.rs.
+//!          write.rs, rows.rs, create.rs, describe.rs.
 
 #![forbid(unsafe_code)]
 
@@ -27,6 +27,9 @@ pub mod cache;
 
 /// The system tablespace of a new instance.
 pub mod create;
+
+/// A table as the host would lay it out, for tables without an SQL definition.
+pub mod describe;
 
 /// Freeing an index's tree, or a table's file.
 pub mod drop_tree;

@@ -1,11 +1,11 @@
 //! From a definition to rows of SYS_*, and away with them: the reverse of `load`.
 
 use super::cache::Dict;
-use super::system_tables::key;
+use super::system_tables::{TableRow, key};
 use super::write::{self, Writer};
 use crate::mtr::PageCtx;
 use crate::schema::{FieldColumn, FieldRef, IndexDef, TableDef, VirtualColumn};
-use crate::words::{Error, IndexId, Result, TableId};
+use crate::words::{Error, IndexId, Result, TableId, TrxId};
 
 /// Bit 31 of SYS_TABLES.N_COLS.
 const COMPACT: u32 = 1 << 31;
@@ -36,21 +36,43 @@ pub fn insert_table(
     def: &TableDef,
     writer: &mut Writer<'_>,
 ) -> Result<()> {
-    let n_cols = def.columns.len() as u32
-        | (def.virtual_columns.len() as u32) << 16
-        | if def.compact { COMPACT } else { 0 };
-    let mut row = key(&[
-        def.name.as_bytes(),
-        &def.id.0.to_be_bytes(),
-        &n_cols.to_be_bytes(),
-        &def.flags.0.to_be_bytes(),
+    let row = TableRow {
+        name: def.name.clone(),
+        trx_id: TrxId(0),
+        id: def.id,
+        n_cols: def.columns.len() as u32
+            | (def.virtual_columns.len() as u32) << 16
+            | if def.compact { COMPACT } else { 0 },
+        flags: def.flags.0,
+        mix_len: def.mix_len,
+        space: def.space,
+        deleted: false,
+    };
+    insert_table_row(ctx, dict, &row, writer)
+}
+
+/// A row of SYS_TABLES as it is; DB_TRX_ID becomes the writer's.
+///
+/// # Errors
+/// As `insert`.
+pub fn insert_table_row(
+    ctx: &PageCtx,
+    dict: &Dict,
+    row: &TableRow,
+    writer: &mut Writer<'_>,
+) -> Result<()> {
+    let mut values = key(&[
+        row.name.as_bytes(),
+        &row.id.0.to_be_bytes(),
+        &row.n_cols.to_be_bytes(),
+        &row.flags.to_be_bytes(),
         &[0; 8],
-        &def.mix_len.to_be_bytes(),
+        &row.mix_len.to_be_bytes(),
         &[],
-        &def.space.0.to_be_bytes(),
+        &row.space.0.to_be_bytes(),
     ]);
-    row.set(CLUSTER_NAME, FieldRef::Null);
-    write::insert(ctx, &dict.system().tables, &row, writer)
+    values.set(CLUSTER_NAME, FieldRef::Null);
+    write::insert(ctx, &dict.system().tables, &values, writer)
 }
 
 /// The rows of SYS_COLUMNS, and of SYS_VIRTUAL.

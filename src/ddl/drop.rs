@@ -55,30 +55,13 @@ impl Ddl<'_> {
             }
         }
     }
+}
 
-    /// Drops what unfinished statements left: tables that TRUNCATE had put aside. At the start, after
-    /// the rollback of unfinished transactions. Returns how many.
-    ///
-    /// # Errors
-    /// What reading SYS_TABLES gives; a table that cannot be dropped is only logged.
-    pub fn drop_leftovers(&self, trx: &mut Trx, start: &mut dyn FnMut(&mut Trx)) -> Result<u32> {
-        let is_leftover = |name: &str| {
-            let table = name.split_once('/').map(|(_, table)| table);
-            table.is_some_and(|t| t.starts_with(TRUNCATED))
-        };
-        let mut dropped = 0;
-        for row in self.dict.table_rows(self.ctx)? {
-            if !is_leftover(&row.name) {
-                continue;
-            }
-            start(trx);
-            match self.drop_table(trx, &row.name) {
-                Ok(()) => dropped += 1,
-                Err(error) => log::warn!("leftover {} stays: {error}", row.name),
-            }
-        }
-        Ok(dropped)
-    }
+/// True for the name of a table that an unfinished TRUNCATE had put aside. Other `#sql` tables are the
+/// host's business: its own log says whether they are to be kept.
+pub fn is_leftover(name: &str) -> bool {
+    let table = name.split_once('/').map(|(_, table)| table);
+    table.is_some_and(|table| table.starts_with(TRUNCATED))
 }
 
 /// Auxiliary tables belong to a full-text index; a later version drops them with it.

@@ -6,6 +6,11 @@ use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard, Rank};
 use crate::tree::Tree;
 use crate::words::{Error, Result, SpaceId, TableId};
+use std::time::Duration;
+
+/// How long DDL waits for the users of a table: about 300 ms.
+const RETIRE_TRIES: u32 = 300;
+const RETIRE_STEP: Duration = Duration::from_millis(1);
 
 /// An open table, shared by all that use it.
 pub struct OpenTable {
@@ -171,14 +176,18 @@ impl OpenTable {
         self.retired.load(Ordering::SeqCst)
     }
 
-    /// Refuses new users from now on; false, with nothing changed, if there is one.
+    /// Refuses new users from now on, and waits a moment for those that are there: purge, a statement
+    /// about to end. False, with users let in again, if one stays.
     pub fn retire(&self) -> bool {
         self.retired.store(true, Ordering::SeqCst);
-        let unused = self.users.load(Ordering::SeqCst) == 0;
-        if !unused {
-            self.retired.store(false, Ordering::SeqCst);
+        for _ in 0..RETIRE_TRIES {
+            if self.users.load(Ordering::SeqCst) == 0 {
+                return true;
+            }
+            std::thread::sleep(RETIRE_STEP);
         }
-        unused
+        self.revive();
+        false
     }
 
     /// Lets users in again: the DDL was given up.

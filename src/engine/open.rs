@@ -147,6 +147,9 @@ impl Engine {
             closed: AtomicBool::new(false),
         });
         engine.start_workers()?;
+        if !engine.is_read_only() && engine.setup.force_recovery < 3 {
+            engine.drop_leftovers()?;
+        }
         Ok(engine)
     }
 

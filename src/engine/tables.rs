@@ -3,14 +3,30 @@
 //! Names are "database/table" as the dictionary spells them. Each call that changes something first
 //! commits the session's transaction, and is atomic.
 
+use std::sync::Arc;
+
 use super::open::Engine;
 use super::session::Session;
-use super::types::{CreateOptions, TableDescription, TableInfo};
+use super::types::{
+    CreateOptions, RowFormat, SessionConfig, TableDescription, TableFlags, TableInfo,
+};
+use crate::ddl::{self, Ddl, NewTable, define};
+use crate::dict::describe::describe;
+use crate::host::callbacks::SessionCtx;
 use crate::host::image::TableImage;
-use crate::words::{Error, Result};
+use crate::row::{self, Template};
+use crate::schema;
+use crate::settings::ids;
+use crate::trx::Trx;
+use crate::words::{Error, Result, TrxId};
 
-fn unbuilt<T>() -> Result<T> {
-    Err(Error::unsupported("the storage core is not assembled yet"))
+fn host_format(format: schema::RowFormat) -> RowFormat {
+    match format {
+        schema::RowFormat::Redundant => RowFormat::Redundant,
+        schema::RowFormat::Compact => RowFormat::Compact,
+        schema::RowFormat::Dynamic => RowFormat::Dynamic,
+        schema::RowFormat::Compressed => RowFormat::Compressed,
+    }
 }
 
 impl Engine {
@@ -26,8 +42,48 @@ impl Engine {
         image: &TableImage,
         options: &CreateOptions,
     ) -> Result<()> {
-        let _ = (session, name, image, options);
-        unbuilt()
+        let new = NewTable {
+            name,
+            image,
+            format: self.format_for(options)?,
+        };
+        let limits = self.limits();
+        let limits = ddl::Limits {
+            page_size: limits.page_size as usize,
+            key_bytes_max: limits.key_length_max,
+            strict: session.settings().is_on(ids::STRICT_MODE),
+        };
+        let def = define(&new, limits)?;
+        let first = options.auto_increment;
+        self.change(session, |ddl, trx| ddl.create(trx, def, first))?;
+        Ok(())
+    }
+
+    /// The row format asked for; refuses options of later versions.
+    fn format_for(&self, options: &CreateOptions) -> Result<schema::RowFormat> {
+        let refused = [
+            (options.temporary, "temporary tables"),
+            (options.key_block_size != 0, "KEY_BLOCK_SIZE"),
+            (options.data_directory.is_some(), "DATA DIRECTORY"),
+            (options.page_compressed == Some(true), "PAGE_COMPRESSED"),
+            (options.encrypted == Some(true), "ENCRYPTED"),
+        ];
+        if let Some((_, what)) = refused.iter().find(|(given, _)| *given) {
+            return Err(Error::unsupported(*what));
+        }
+        Ok(match options.row_format {
+            Some(RowFormat::Redundant) => schema::RowFormat::Redundant,
+            Some(RowFormat::Compact) => schema::RowFormat::Compact,
+            Some(RowFormat::Dynamic) => schema::RowFormat::Dynamic,
+            Some(RowFormat::Compressed) => {
+                return Err(Error::unsupported("ROW_FORMAT=COMPRESSED"));
+            }
+            None => match self.settings().choice(ids::DEFAULT_ROW_FORMAT) {
+                "redundant" => schema::RowFormat::Redundant,
+                "compact" => schema::RowFormat::Compact,
+                _ => schema::RowFormat::Dynamic,
+            },
+        })
     }
 
     /// Drops a table.
@@ -35,8 +91,7 @@ impl Engine {
     /// # Errors
     /// `NoSuchTable`, `Busy` (a handle is in use), `ReadOnly`.
     pub fn drop_table(&self, session: &mut Session, name: &str) -> Result<()> {
-        let _ = (session, name);
-        unbuilt()
+        self.change(session, |ddl, trx| ddl.drop_table(trx, name))
     }
 
     /// Renames a table.
@@ -44,8 +99,7 @@ impl Engine {
     /// # Errors
     /// `NoSuchTable`, `TableExists`, `Busy`, `ReadOnly`.
     pub fn rename_table(&self, session: &mut Session, from: &str, to: &str) -> Result<()> {
-        let _ = (session, from, to);
-        unbuilt()
+        self.change(session, |ddl, trx| ddl.rename(trx, from, to))
     }
 
     /// Empties a table: new tablespace, new id, AUTO_INCREMENT from 1.
@@ -53,31 +107,119 @@ impl Engine {
     /// # Errors
     /// `NoSuchTable`, `Busy`, `ReadOnly`.
     pub fn truncate_table(&self, session: &mut Session, name: &str) -> Result<()> {
-        let _ = (session, name);
-        unbuilt()
+        self.change(session, |ddl, trx| ddl.truncate(trx, name))
     }
 
-    /// Drops all tables of a database.
+    /// Drops all tables of a database. One that cannot be dropped ends it; those before it are gone.
     pub fn drop_database(&self, session: &mut Session, database: &str) -> Result<()> {
-        let _ = (session, database);
-        unbuilt()
+        let is_of = |name: &str| name.split_once('/').is_some_and(|(db, _)| db == database);
+        for row in self.dict().table_rows(self.ctx())? {
+            if is_of(&row.name) {
+                self.drop_table(session, &row.name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a statement of DDL in a transaction of its own.
+    fn change<T>(
+        &self,
+        session: &mut Session,
+        work: impl FnOnce(&Ddl<'_>, &mut Trx) -> Result<T>,
+    ) -> Result<T> {
+        if self.is_read_only() {
+            return Err(Error::ReadOnly);
+        }
+        session.commit()?;
+        session.start(false);
+        let ctx = self.ctx();
+        let tables = row::DictTables {
+            ctx,
+            dict: self.dict(),
+        };
+        let roll_back = |trx: &mut Trx| row::rollback(ctx, trx, &tables);
+        let ddl = Ddl {
+            ctx,
+            dict: self.dict(),
+            roll_back: &roll_back,
+            full_crc32: self
+                .settings()
+                .choice(ids::CHECKSUM_ALGORITHM)
+                .ends_with("full_crc32"),
+        };
+        let done = work(&ddl, session.trx());
+        // A statement that was refused has begun no write.
+        session.rollback()?;
+        done
+    }
+
+    /// Drops what unfinished statements left. At the start, after the rollback of unfinished changes
+    /// of the dictionary.
+    ///
+    /// # Errors
+    /// What reading the dictionary gives.
+    pub(super) fn drop_leftovers(self: &Arc<Engine>) -> Result<()> {
+        let config = SessionConfig {
+            isolation: super::types::Isolation::RepeatableRead,
+            connection_id: 0,
+            ctx: SessionCtx::default(),
+        };
+        let mut session = Session::open(self, config)?;
+        for row in self.dict().table_rows(self.ctx())? {
+            if !ddl::drop::is_leftover(&row.name) {
+                continue;
+            }
+            match self.drop_table(&mut session, &row.name) {
+                Ok(()) => log::info!("{}, left by an unfinished TRUNCATE, is dropped", row.name),
+                Err(error) => log::warn!("{} stays: {error}", row.name),
+            }
+        }
+        session.close();
+        Ok(())
     }
 
     /// Facts of a table; `clustered_key` counts the dictionary's indexes.
+    ///
+    /// # Errors
+    /// `NoSuchTable`, `Corrupt`, what reading the dictionary gives.
     pub fn find_table(&self, name: &str) -> Result<TableInfo> {
-        let _ = name;
-        unbuilt()
+        let def = self.dict().definition(self.ctx(), name)?;
+        let open = self.dict().cached(name);
+        let positions = describe(&def).and_then(|image| Template::new(Arc::new(image), &def));
+        Ok(TableInfo {
+            row_format: host_format(def.format),
+            table_id: def.id,
+            space_id: def.space,
+            ref_length: positions.map_or(0, |template| template.position_bytes(&def) as u32),
+            clustered_key: (!def.has_generated_key()).then_some(0),
+            flags: TableFlags {
+                discarded: def.is_discarded(),
+                corrupt: open.as_ref().is_some_and(|table| table.is_corrupt()),
+                read_only: self.is_read_only() || open.is_some_and(|table| table.is_read_only()),
+                ..TableFlags::default()
+            },
+            version: TrxId(0),
+        })
     }
 
     /// Names of user tables, sorted; `database` limits them.
+    ///
+    /// # Errors
+    /// `Corrupt`, what reading the dictionary gives.
     pub fn table_names(&self, database: Option<&str>) -> Result<Vec<Box<str>>> {
-        let _ = database;
-        unbuilt()
+        self.dict().table_names(self.ctx(), database)
     }
 
     /// Columns and keys as the dictionary has them.
+    ///
+    /// # Errors
+    /// `NoSuchTable`, `Corrupt`, what reading the dictionary gives.
     pub fn describe_table(&self, name: &str) -> Result<TableDescription> {
-        let _ = name;
-        unbuilt()
+        let def = self.dict().definition(self.ctx(), name)?;
+        Ok(TableDescription {
+            image: describe(&def)?,
+            row_format: host_format(def.format),
+            table_id: def.id,
+        })
     }
 }

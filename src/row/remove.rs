@@ -8,7 +8,7 @@ use super::place::{self, Placement};
 use super::undo_row;
 use super::version::Versions;
 use crate::dict::system_tables::IndexRow;
-use crate::dict::{Dict, OpenTable};
+use crate::dict::{Dict, InUse, OpenTable};
 use crate::format::blob::BlobRef;
 use crate::format::record::DELETED;
 use crate::mtr::{Mtr, PageCtx, retry};
@@ -26,6 +26,9 @@ pub trait Tables {
 
     /// A row of SYS_INDEXES is about to be removed: what it stands for goes. No latch is held.
     fn drop_tree(&self, row: &IndexRow) -> Result<()>;
+
+    /// The rows of SYS_TABLES have the old name again: the file is to follow.
+    fn undo_rename(&self, id: TableId, old_name: &str) -> Result<()>;
 }
 
 /// An open table, as far as its trees matter.
@@ -34,7 +37,8 @@ pub trait HasTrees: Send + Sync {
     fn trees(&self) -> &[Tree];
 }
 
-impl HasTrees for OpenTable {
+/// DDL waits for the use to end.
+impl HasTrees for InUse {
     fn trees(&self) -> &[Tree] {
         OpenTable::trees(self)
     }
@@ -50,16 +54,27 @@ pub struct DictTables<'d> {
 
 impl Tables for DictTables<'_> {
     fn open(&self, id: TableId) -> Result<Option<Arc<dyn HasTrees>>> {
-        match self.dict.open_by_id(self.ctx, id) {
-            Ok(table) => Ok(Some(table)),
-            Err(
-                Error::NoSuchTable(_)
-                | Error::TablespaceMissing(_)
-                | Error::Corrupt(_)
-                | Error::Unsupported(_),
-            ) => Ok(None),
-            Err(error) => Err(error),
+        loop {
+            let table = match self.dict.open_by_id(self.ctx, id) {
+                Ok(table) => table,
+                Err(
+                    Error::NoSuchTable(_)
+                    | Error::TablespaceMissing(_)
+                    | Error::Corrupt(_)
+                    | Error::Unsupported(_),
+                ) => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            if let Ok(in_use) = table.enter() {
+                return Ok(Some(Arc::new(in_use)));
+            }
+            // DDL is at work on it: whether the table is there, and how, is known when it has ended.
+            drop(self.dict.exclusive());
         }
+    }
+
+    fn undo_rename(&self, id: TableId, old_name: &str) -> Result<()> {
+        self.dict.undo_rename(self.ctx, id, old_name)
     }
 
     fn drop_tree(&self, row: &IndexRow) -> Result<()> {

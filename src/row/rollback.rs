@@ -80,6 +80,11 @@ fn undo_one(
     roll_ptr: RollPtr,
     record: &UndoRecord<'_>,
 ) -> Result<()> {
+    if record.kind == UndoKind::RenameTable {
+        return undoing
+            .tables
+            .undo_rename(record.table_id, record.old_name()?);
+    }
     let Some(table) = undoing.tables.open(record.table_id)? else {
         return Ok(());
     };
@@ -105,7 +110,7 @@ fn undo_one(
             }
             undo_update(undoing, trees, id, roll_ptr, record, &update)
         }
-        // Renames, instant metadata and bulk loads are undone by those who write them.
+        // Instant metadata and bulk loads are undone by those who write them.
         UndoKind::RenameTable | UndoKind::InsertMetadata | UndoKind::Empty => Ok(()),
     }
 }

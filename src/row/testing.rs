@@ -228,6 +228,10 @@ impl Tables for Bed {
     fn drop_tree(&self, _row: &IndexRow) -> Result<()> {
         Ok(())
     }
+
+    fn undo_rename(&self, _id: TableId, _old_name: &str) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A session of the test.

@@ -36,6 +36,7 @@ impl Mtr<'_> {
             Ok(end) => {
                 // Only now: a panic above must find the mtr modified.
                 self.modified = false;
+                self.ctx.log.crash_points().reached("mtr.committed");
                 end
             }
             // The drop freezes and poisons.

@@ -1,5 +1,6 @@
 //! The engine as a whole on data directories: the stock server's, whole and crashed, and back.
 
+mod kill;
 mod rows;
 
 use crate::support::scratch::{Scratch, copy_dir};
@@ -13,29 +14,32 @@ use xtradb::host::collation::BytesOnly;
 use xtradb::settings::{Counters, Settings};
 use xtradb::words::{Error, Result};
 
-/// Opens with settings as an option file has them.
-pub fn open(datadir: &Path, options: &[&str]) -> Result<Arc<Engine>> {
+/// Settings as an option file has them.
+fn settings(options: &[&str]) -> Arc<Settings> {
     let settings = Settings::default();
-    for option in ["buffer_pool_size=24M", "log_file_size=8M"]
-        .iter()
-        .chain(options)
-    {
+    let small = ["buffer_pool_size=24M", "log_file_size=8M"];
+    for option in small.iter().chain(options) {
         settings.apply_option(option).expect("a valid option");
     }
+    Arc::new(settings)
+}
+
+/// A host that compares bytes.
+fn host() -> HostServices {
+    HostServices {
+        collations: Arc::new(BytesOnly),
+        callbacks: Arc::new(NoCallbacks),
+    }
+}
+
+/// Opens `datadir`, or makes an instance there.
+pub fn open(datadir: &Path, options: &[&str]) -> Result<Arc<Engine>> {
     let config = EngineConfig {
         datadir: datadir.into(),
         may_create: true,
     };
-    let host = HostServices {
-        collations: Arc::new(BytesOnly),
-        callbacks: Arc::new(NoCallbacks),
-    };
-    Engine::open(
-        config,
-        Arc::new(settings),
-        Arc::new(Counters::default()),
-        host,
-    )
+    let counters = Arc::new(Counters::default());
+    Engine::open(config, settings(options), counters, host())
 }
 
 fn open_and_close(datadir: &Path, options: &[&str]) {

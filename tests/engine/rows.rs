@@ -77,10 +77,10 @@ fn image() -> TableImage {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Row {
-    id: i32,
-    n: Option<i32>,
-    v: Vec<u8>,
+pub struct Row {
+    pub id: i32,
+    pub n: Option<i32>,
+    pub v: Vec<u8>,
 }
 
 impl Row {
@@ -104,7 +104,7 @@ impl Row {
     }
 }
 
-fn session(engine: &Arc<Engine>, isolation: Isolation) -> Session {
+pub fn session(engine: &Arc<Engine>, isolation: Isolation) -> Session {
     let config = SessionConfig {
         isolation,
         connection_id: 7,
@@ -113,7 +113,7 @@ fn session(engine: &Arc<Engine>, isolation: Isolation) -> Session {
     Session::open(engine, config).expect("a session")
 }
 
-fn table(engine: &Arc<Engine>) -> TableHandle {
+pub fn table(engine: &Arc<Engine>) -> TableHandle {
     TableHandle::open(engine, "d/t", image(), OpenFlags::default()).expect("the table opens")
 }
 
@@ -141,7 +141,7 @@ fn end(session: &mut Session, table: &mut TableHandle, done: Result<()>) -> Resu
     }
 }
 
-fn insert(session: &mut Session, table: &mut TableHandle, row: &Row) -> Result<()> {
+pub fn insert(session: &mut Session, table: &mut TableHandle, row: &Row) -> Result<()> {
     begin(session, table, LockMode::Exclusive, Wait::NoWait)?;
     let packed = row.pack();
     let row = RowIn {
@@ -152,14 +152,14 @@ fn insert(session: &mut Session, table: &mut TableHandle, row: &Row) -> Result<(
     end(session, table, done)
 }
 
-fn find(session: &mut Session, table: &mut TableHandle, id: i32) -> Result<[u8; ROW_BYTES]> {
+pub fn find(session: &mut Session, table: &mut TableHandle, id: i32) -> Result<[u8; ROW_BYTES]> {
     let mut row = [0; ROW_BYTES];
     table.index_begin(session, 0)?;
     table.index_read(session, &mut row, &id.to_le_bytes(), Find::Exact)?;
     Ok(row)
 }
 
-fn change(
+pub fn change(
     session: &mut Session,
     table: &mut TableHandle,
     id: i32,
@@ -183,7 +183,7 @@ fn change(
     end(session, table, done)
 }
 
-fn all(session: &mut Session, table: &mut TableHandle, key: Option<u32>) -> Vec<Row> {
+pub fn all(session: &mut Session, table: &mut TableHandle, key: Option<u32>) -> Vec<Row> {
     begin(session, table, LockMode::None, Wait::Default).expect("a read begins");
     match key {
         None => table.scan_begin(session, true).expect("a scan"),
@@ -202,7 +202,7 @@ fn all(session: &mut Session, table: &mut TableHandle, key: Option<u32>) -> Vec<
     rows
 }
 
-fn random_row(rng: &mut Rng, id: i32) -> Row {
+pub fn random_row(rng: &mut Rng, id: i32) -> Row {
     let len = rng.below(200) as usize;
     Row {
         id,
@@ -216,7 +216,7 @@ const TABLE: &str = "CREATE DATABASE d; USE d; \
     INSERT INTO t SELECT seq, seq % 50, REPEAT('s', seq % 200) FROM seq_1_to_300";
 
 /// A directory of the stock server with the table `d.t`, and its rows.
-fn directory(datadir: &Path) -> BTreeMap<i32, Row> {
+pub fn directory(datadir: &Path) -> BTreeMap<i32, Row> {
     let stock = Stock::start(datadir, &[]);
     stock.sql("", TABLE);
     stock.shutdown(true);
@@ -298,8 +298,13 @@ fn work(engine: &Arc<Engine>, rows: &mut BTreeMap<i32, Row>, rng: &mut Rng, roun
     session.close();
 }
 
-fn stock_sees(datadir: &Path, rows: &BTreeMap<i32, Row>) {
+pub fn stock_sees(datadir: &Path, rows: &BTreeMap<i32, Row>) {
     checkers::check_data_dir(datadir).expect("no checker complains");
+    stock_recovers(datadir, rows);
+}
+
+/// The same for a directory that was not shut down: its files alone are not whole.
+fn stock_recovers(datadir: &Path, rows: &BTreeMap<i32, Row>) {
     let stock = Stock::start(datadir, &[]);
     assert_eq!(stock.check_tables("d"), 1);
     let mut wanted = String::from("id\tn\tv\n");
@@ -353,7 +358,7 @@ fn what_was_committed_survives_a_stop_without_a_word_and_nothing_else_does() {
         // No close: what a kill leaves.
         drop((lost, handle, engine));
         if round % 2 == 1 {
-            stock_sees(&datadir, &rows);
+            stock_recovers(&datadir, &rows);
         }
     }
 }
@@ -386,5 +391,59 @@ fn a_reader_keeps_its_view_and_a_writer_is_waited_for() {
     reader.close();
     writer.close();
     drop((read, write));
+    engine.close().expect("close");
+}
+
+#[test]
+fn a_wait_for_a_lock_shows_in_the_report_and_ends_with_the_commit() {
+    let scratch = Scratch::new("engine-waits");
+    let datadir = scratch.dir("data");
+    directory(&datadir);
+    let engine = open(&datadir, &[]).unwrap_or_else(|error| panic!("open: {error}"));
+    let mut first = session(&engine, Isolation::RepeatableRead);
+    let mut table_of_first = table(&engine);
+    change(&mut first, &mut table_of_first, 7, None).expect("a delete");
+    let waiter = {
+        let engine = engine.clone();
+        std::thread::spawn(move || {
+            let mut second = session(&engine, Isolation::RepeatableRead);
+            let mut table = table(&engine);
+            begin(
+                &mut second,
+                &mut table,
+                LockMode::Exclusive,
+                Wait::Seconds(30),
+            )
+            .expect("begun");
+            let found = find(&mut second, &mut table, 7).map(|_| ());
+            table.end_use();
+            second.close();
+            found
+        })
+    };
+    let report = loop {
+        let report = engine.lock_report();
+        if !report.waits.is_empty() {
+            break report;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    let states: Vec<_> = report.transactions.iter().map(|trx| trx.state).collect();
+    assert!(
+        states.contains(&"LOCK WAIT") && states.contains(&"RUNNING"),
+        "{states:?}"
+    );
+    assert_eq!(report.locks.len(), 2);
+    for lock in &report.locks {
+        assert_eq!(
+            (&*lock.table, lock.index.as_deref()),
+            ("`d`.`t`", Some("PRIMARY"))
+        );
+        assert_eq!(lock.data.as_deref(), Some("7"));
+    }
+    first.commit().expect("a commit");
+    assert_eq!(waiter.join().expect("no panic"), Err(Error::KeyNotFound));
+    first.close();
+    drop(table_of_first);
     engine.close().expect("close");
 }

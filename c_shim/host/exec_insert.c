@@ -125,6 +125,8 @@ static unsigned fill_autoinc(struct inserter *in, bool null_given)
             return se_error(in->s, rc, in->def, in->t);
         in->reserved_left = want;
     }
+    if (in->reserved_next == UINT64_MAX) /* the server's mark of failure: never given out */
+        return sql_error(in->s, 1467);
     struct value v = value_uint(in->reserved_next++);
     in->reserved_left--;
     in->generated = true;

@@ -78,6 +78,13 @@ static uint32_t octets(const struct column *c)
     }
 }
 
+/* UUID and INET are unsigned for a server, which tells them from BINARY in the dictionary. */
+static bool is_unsigned(const struct column *c)
+{
+    return c->flags & COL_UNSIGNED || c->type == CT_UUID || c->type == CT_INET4 ||
+           c->type == CT_INET6;
+}
+
 static void make_column(xt_column *to, const struct column *c, bool auto_increment)
 {
     *to = (xt_column){
@@ -86,7 +93,7 @@ static void make_column(xt_column *to, const struct column *c, bool auto_increme
         .length = c->pack_length,
         .octets = octets(c),
         .collation = has_collation(c) ? c->collation : BINARY_COLLATION,
-        .flags = (c->flags & COL_UNSIGNED ? XT_COLUMN_UNSIGNED : 0) |
+        .flags = (is_unsigned(c) ? XT_COLUMN_UNSIGNED : 0) |
                  (c->flags & COL_NOT_NULL ? XT_COLUMN_NOT_NULL : 0) |
                  (auto_increment ? XT_COLUMN_AUTO_INCREMENT : 0),
         .null_offset = c->null_byte,
@@ -188,7 +195,7 @@ static void column_back(struct column *to, const xt_column *c)
     to->type = type_back(c);
     to->collation = c->collation;
     to->decimals = c->type == XT_TYPE_FLOAT || c->type == XT_TYPE_DOUBLE ? 31 : c->decimals;
-    to->flags = (c->flags & XT_COLUMN_UNSIGNED ? COL_UNSIGNED : 0) |
+    to->flags = (c->flags & XT_COLUMN_UNSIGNED && c->type != XT_TYPE_STRING ? COL_UNSIGNED : 0) |
                 (c->flags & XT_COLUMN_NOT_NULL ? COL_NOT_NULL : 0) |
                 (c->flags & XT_COLUMN_AUTO_INCREMENT ? COL_AUTO_INC : 0);
     if (c->type == XT_TYPE_NEWDECIMAL || c->type == XT_TYPE_BIT)

@@ -79,7 +79,8 @@ typedef struct xt_table xt_table;
 #define XT_TYPE_MEDIUM_BLOB 250
 #define XT_TYPE_LONG_BLOB 251
 #define XT_TYPE_BLOB 252
-#define XT_TYPE_STRING 254 /* CHAR, BINARY; also UUID and INET6 as 16 bytes of collation 63 */
+/* CHAR, BINARY; also UUID, INET6 and INET4: 16 or 4 bytes of collation 63, flagged UNSIGNED */
+#define XT_TYPE_STRING 254
 #define XT_TYPE_GEOMETRY 255
 
 /** xt_column.flags */

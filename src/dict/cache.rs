@@ -105,7 +105,7 @@ impl Dict {
                 debug_assert!(set.is_ok(), "opened once");
             }
             // Only tables with virtual columns need it.
-            Err(Error::NoSuchTable(_)) => log::warn!("the dictionary has no SYS_VIRTUAL"),
+            Err(Error::NoSuchTable(_)) => log::debug!("the dictionary has no SYS_VIRTUAL"),
             Err(error) => return Err(error),
         }
         Ok(dict)

@@ -95,7 +95,9 @@ impl<'b> Rows<'b> {
     /// The image of the row that comes next.
     pub(super) fn image(&mut self) -> &mut [u8] {
         let start = self.count * self.stride;
-        &mut self.images[start..start + self.stride]
+        // The last one may be without the gap that a stride leaves.
+        let end = (start + self.stride).min(self.images.len());
+        &mut self.images[start..end]
     }
 
     /// Counts the row, with its position.

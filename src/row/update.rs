@@ -14,7 +14,7 @@ use crate::format::record::DELETED;
 use crate::format::undo_record::UndoKind;
 use crate::host::image::RowIn;
 use crate::lock::{Outcome, RecordMode};
-use crate::mtr::Mtr;
+use crate::mtr::{Mtr, retry};
 use crate::page::{RecordView, SearchMode};
 use crate::schema::{FieldColumn, FieldRef, Tuple};
 use crate::tree::{Change as TreeChange, Intent, Seek, Tree};
@@ -48,12 +48,35 @@ pub fn update(
         work.entry.clear();
         template.store_column(usize::from(number), new, &mut work.entry);
         let value = work.entry.field(0);
-        if !is_same(work.row.field(at), value) {
+        let same = match (work.row.field(at), value) {
+            (FieldRef::External(local), FieldRef::Bytes(new)) => {
+                is_same_off_page(op, &trees[0], local, new)?
+            }
+            (old, new) => is_same(old, new),
+        };
+        if !same {
             work.row.set(at, value);
             work.changed.push(field);
         }
     }
     change_row(op, trees, work, false)
+}
+
+/// True if the long value, whose local part is `local`, is `new`. The row is locked, so nobody frees
+/// or replaces it.
+fn is_same_off_page(op: &Op<'_>, clustered: &Tree, local: &[u8], new: &[u8]) -> Result<bool> {
+    let reference = BlobRef::of_local_part(local)?;
+    let prefix = &local[..local.len() - REF_BYTES];
+    let len = prefix.len() + reference.len_bytes() as usize;
+    if len != new.len() || !new.starts_with(prefix) {
+        return Ok(false);
+    }
+    let (rest, _) = retry(op.ctx, None, |mtr| {
+        let mut rest = Vec::new();
+        clustered.read_blob(mtr, reference, &mut rest)?;
+        Ok(rest)
+    })?;
+    Ok(rest == new[prefix.len()..])
 }
 
 /// As `update`, with new values by clustered field: for the dictionary (`is_dict`) and for engine

@@ -63,42 +63,42 @@ fn the_library_leaves_memory_while_threads_that_used_it_live_on() {
 }
 
 #[test]
-#[ignore = "needs the storage core"]
+
 fn an_engine_lives_dies_and_lives_again() {
     program("engine");
     program_under_valgrind("engine");
 }
 
 #[test]
-#[ignore = "needs the storage core"]
+
 fn statements_transactions_and_savepoints() {
     program("session");
     program_under_valgrind("session");
 }
 
 #[test]
-#[ignore = "needs the storage core"]
+
 fn rows_go_in_and_come_out() {
     program("table");
     program_under_valgrind("table");
 }
 
 #[test]
-#[ignore = "needs the storage core"]
+
 fn every_find_flag() {
     program("index");
     program_under_valgrind("index");
 }
 
 #[test]
-#[ignore = "needs the storage core"]
+
 fn tables_by_name() {
     program("ddl");
     program_under_valgrind("ddl");
 }
 
 #[test]
-#[ignore = "needs the storage core"]
+
 fn threads_right_and_wrong() {
     program("threads");
 }
@@ -134,13 +134,13 @@ fn examples_are_short() {
 }
 
 #[test]
-#[ignore = "needs the storage core"]
+
 fn the_smallest_host_reads_what_it_wrote() {
     assert_prints(&example("smallest_host", &[]), "2 two\n3 NULL\n");
 }
 
 #[test]
-#[ignore = "needs the storage core"]
+
 fn the_information_schema_reader_prints_rows_and_cancels() {
     assert_prints(
         &example("information_schema", &["innodb_cmp"]),
@@ -153,7 +153,7 @@ fn the_information_schema_reader_prints_rows_and_cancels() {
 }
 
 #[test]
-#[ignore = "needs the storage core"]
+
 fn the_engine_is_swapped_fifty_times_under_a_living_thread() {
     assert_prints(
         &example("hot_swap", &["50"]),

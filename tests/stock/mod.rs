@@ -2,6 +2,7 @@
 //!
 //! When these fail, no other comparison with the stock server means anything.
 
+mod ddl;
 mod page_ops;
 mod sql;
 

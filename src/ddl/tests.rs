@@ -29,7 +29,11 @@ struct Bed {
 
 impl Bed {
     fn new() -> Bed {
-        let dir = SampleDir::create(16384);
+        Bed::with_pages(16384)
+    }
+
+    fn with_pages(page_size: usize) -> Bed {
+        let dir = SampleDir::create(page_size);
         let opened = Rsegs::open(&dir.ctx).expect("rollback segments");
         assert!(
             opened.next_trx_id.0 >= 2,
@@ -49,13 +53,14 @@ impl Bed {
         trx
     }
 
-    /// Runs a statement; one that fails must fail before it changed anything.
+    /// Runs a statement.
     fn run<T>(&self, work: impl FnOnce(&Ddl<'_>, &mut Trx) -> Result<T>) -> Result<T> {
         let ctx = &self.dir.ctx;
-        let roll_back = |trx: &mut Trx| {
-            assert_eq!(trx.next_undo_no().0, 0, "nothing was changed");
-            trx.finish_rollback(ctx)
+        let tables = crate::row::DictTables {
+            ctx,
+            dict: &self.dir.dict,
         };
+        let roll_back = |trx: &mut Trx| crate::row::rollback(ctx, trx, &tables);
         let ddl = Ddl {
             ctx,
             dict: &self.dir.dict,
@@ -404,4 +409,99 @@ fn what_cannot_be_a_table_is_refused() {
         i.columns = columns.into();
     });
     assert!(matches!(wide, Err(Error::RowTooLarge { .. })), "{wide:?}");
+}
+
+#[test]
+fn a_statement_that_fails_half_way_leaves_nothing() {
+    let mini = SampleDir::open("mini");
+    let bed = Bed::new();
+    let (ctx, dict) = (&bed.dir.ctx, &bed.dir.dict);
+    let image = layout_of(&mini, "smp/s_dynamic");
+    bed.create("d/t", &image, RowFormat::Dynamic)
+        .expect("created");
+    // The place of the database is taken by a file: the rows are written when that is met.
+    std::fs::write(bed.dir.dir.join("e"), b"").expect("room");
+    let created = bed.create("e/t", &image, RowFormat::Dynamic);
+    assert!(matches!(created, Err(Error::Io(_))), "{created:?}");
+    let renamed = bed.run(|ddl, trx| ddl.rename(trx, "d/t", "e/t"));
+    assert!(matches!(renamed, Err(Error::Io(_))), "{renamed:?}");
+    // So does a file that is in the way of a truncation.
+    let table = dict.open_table(ctx, "d/t").expect("still there");
+    let aside = format!("d/#sql-ib{}.ibd", table.id());
+    std::fs::write(bed.dir.dir.join(&aside), b"").expect("room");
+    let truncated = bed.run(|ddl, trx| ddl.truncate(trx, "d/t"));
+    assert!(
+        matches!(truncated, Err(Error::TablespaceExists(_))),
+        "{truncated:?}"
+    );
+    table.enter().expect("usable");
+    let names = dict.table_names(ctx, None).expect("names");
+    assert_eq!(names.len(), 1);
+    let again = dict.open_table(ctx, "d/t").expect("there");
+    assert_eq!(again.id(), table.id());
+    let rows = |table: &crate::dict::OpenTable| {
+        let mut n = 0;
+        scan(ctx, table.clustered(), &Tuple::new(), &mut |view| {
+            n += usize::from(!view.is_deleted());
+            Ok(ControlFlow::Continue(()))
+        })
+        .expect("sound");
+        n
+    };
+    let sys = dict.system();
+    let fields: usize = table
+        .def()
+        .indexes
+        .iter()
+        .map(|i| i.n_user_fields as usize)
+        .sum();
+    assert_eq!(rows(&sys.columns), 11 + table.def().n_stored());
+    assert_eq!(rows(&sys.indexes), 5 + table.def().indexes.len());
+    assert_eq!(rows(&sys.fields), 8 + fields);
+    bed.check("ibdata1");
+    bed.check("d/t.ibd");
+    std::fs::remove_file(bed.dir.dir.join(&aside)).expect("there");
+    bed.run(|ddl, trx| ddl.truncate(trx, "d/t"))
+        .expect("truncated");
+    assert_eq!(bed.files("d"), ["t.ibd"]);
+}
+
+#[test]
+fn a_table_with_all_its_keys_fits_on_every_page_size() {
+    for page_size in [4096, 16384, 65536] {
+        let bed = Bed::with_pages(page_size);
+        let mini = SampleDir::open("mini");
+        let mut image = layout_of(&mini, "smp/s_types");
+        let key = |n: usize| ImageKey {
+            name: format!("k{n}").into(),
+            kind: KeyKind::Plain,
+            parts: [1, 3]
+                .map(|column| ImageKeyPart {
+                    column,
+                    length: image.columns[column as usize].octets,
+                    descending: n % 2 == 0,
+                })
+                .into(),
+        };
+        let keys: Vec<ImageKey> = image.keys.iter().cloned().chain((0..63).map(key)).collect();
+        image.keys = keys.into();
+        let new = NewTable {
+            name: "d/t",
+            image: &image,
+            format: RowFormat::Dynamic,
+        };
+        let limits = Limits {
+            page_size,
+            ..LIMITS
+        };
+        let def = define(&new, limits).expect("sound");
+        bed.run(|ddl, trx| ddl.create(trx, def, 0))
+            .expect("created");
+        let table = bed.dir.dict.open_table(&bed.dir.ctx, "d/t").expect("there");
+        assert_eq!(table.trees().len(), 64);
+        bed.check("d/t.ibd");
+        bed.run(|ddl, trx| ddl.truncate(trx, "d/t"))
+            .expect("truncated");
+        bed.check("ibdata1");
+    }
 }

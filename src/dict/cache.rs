@@ -185,18 +185,19 @@ impl Dict {
         self.exclusive().table_row(ctx, name)
     }
 
-    /// Every row of SYS_TABLES that is not delete-marked, by name. A damaged row ends the list with an
-    /// error.
+    /// Every row of SYS_TABLES that is not delete-marked, by name. One that cannot be understood is
+    /// logged and left out.
     ///
     /// # Errors
-    /// `Corrupt`, what reading gives.
+    /// Damaged pages, what reading gives.
     pub fn table_rows(&self, ctx: &PageCtx) -> Result<Vec<TableRow>> {
         let mut rows = Vec::new();
         let all = Tuple::new();
         system_tables::scan(ctx, self.sys.tables.clustered(), &all, &mut |view| {
-            let row = TableRow::parse(view)?;
-            if !row.deleted {
-                rows.push(row);
+            match TableRow::parse(view) {
+                Ok(row) if row.deleted => {}
+                Ok(row) => rows.push(row),
+                Err(error) => log::warn!("a table is left out: {error}"),
             }
             Ok(ControlFlow::Continue(()))
         })?;

@@ -447,3 +447,72 @@ fn a_wait_for_a_lock_shows_in_the_report_and_ends_with_the_commit() {
     drop(table_of_first);
     engine.close().expect("close");
 }
+
+#[test]
+fn a_read_only_engine_reads_and_changes_no_byte() {
+    let scratch = Scratch::new("engine-read-only");
+    let datadir = scratch.dir("data");
+    let rows = directory(&datadir);
+    let bytes = |name: &str| std::fs::read(datadir.join(name)).expect("a file");
+    let files = ["ibdata1", "ib_logfile0", "d/t.ibd"];
+    let before = files.map(bytes);
+    let engine = open(&datadir, &["read_only=ON"]).unwrap_or_else(|error| panic!("open: {error}"));
+    let mut reader = session(&engine, Isolation::RepeatableRead);
+    let mut handle = table(&engine);
+    assert!(all(&mut reader, &mut handle, None).iter().eq(rows.values()));
+    let row = random_row(&mut Rng::new(1), 1000);
+    assert_eq!(insert(&mut reader, &mut handle, &row), Err(Error::ReadOnly));
+    reader.close();
+    drop(handle);
+    engine.close().expect("close");
+    drop(engine);
+    assert!(files.map(bytes) == before, "a file changed");
+}
+
+#[test]
+fn a_missing_file_is_named_and_damage_stays_with_its_table() {
+    let scratch = Scratch::new("engine-damage");
+    let datadir = scratch.dir("data");
+    let rows = directory(&datadir);
+    {
+        let stock = Stock::start(&datadir, &["--innodb-flush-log-at-trx-commit=1"]);
+        stock.sql(
+            "",
+            "CREATE DATABASE e; USE e; \
+             CREATE TABLE t (id INT PRIMARY KEY, n INT, v VARBINARY(200), KEY n (n)) ENGINE=InnoDB; \
+             INSERT INTO t SELECT * FROM d.t; UPDATE d.t SET n = n + 1; UPDATE d.t SET n = n - 1",
+        );
+        stock.kill();
+    }
+    let away = scratch.path().join("away");
+    let file = datadir.join("d/t.ibd");
+    std::fs::rename(&file, &away).expect("renamed");
+    match open(&datadir, &[]) {
+        Ok(_) => panic!("opened without d/t.ibd"),
+        Err(error) => assert!(error.to_string().contains("d/t.ibd"), "{error}"),
+    }
+    let mut bytes = std::fs::read(&away).expect("the file");
+    // From the root on: neither the log nor a doublewrite copy has whole pages of it.
+    bytes[3 * 16384 + 200..].fill(0xA5);
+    std::fs::write(&file, &bytes).expect("written");
+    let engine = open(&datadir, &[]).unwrap_or_else(|error| panic!("open: {error}"));
+    let mut reader = session(&engine, Isolation::RepeatableRead);
+    let mut handle = TableHandle::open(&engine, "e/t", image(), OpenFlags::default()).expect("e.t");
+    assert!(all(&mut reader, &mut handle, None).iter().eq(rows.values()));
+    drop(handle);
+    let damaged = TableHandle::open(&engine, "d/t", image(), OpenFlags::default());
+    let read = damaged.and_then(|mut handle| {
+        begin(&mut reader, &mut handle, LockMode::None, Wait::Default)?;
+        handle.scan_begin(&mut reader, true)?;
+        let mut row = [0; ROW_BYTES];
+        let mut read = Ok(());
+        while read.is_ok() {
+            read = handle.next(&mut reader, &mut row);
+        }
+        end(&mut reader, &mut handle, Ok(()))?;
+        read
+    });
+    assert!(matches!(read, Err(Error::Corrupt(_))), "{read:?}");
+    reader.close();
+    engine.close().expect("close");
+}

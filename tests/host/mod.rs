@@ -195,7 +195,6 @@ fn sessions_of_a_script_block_and_resume_where_the_builtin_engine_makes_them() {
 }
 
 #[test]
-#[ignore = "needs the whole engine"]
 fn read_committed_shows_the_anomalies_that_stock_innodb_shows_and_no_others() {
     let scratch = Scratch::new("rc-scripts");
     run_scripts(&root().join("tests/scripts/read_committed"), || {
@@ -204,7 +203,6 @@ fn read_committed_shows_the_anomalies_that_stock_innodb_shows_and_no_others() {
 }
 
 #[test]
-#[ignore = "needs the whole engine"]
 fn repeatable_read_shows_the_anomalies_that_stock_innodb_shows_and_no_others() {
     let scratch = Scratch::new("rr-scripts");
     run_scripts(&root().join("tests/scripts/repeatable_read"), || {

@@ -131,20 +131,26 @@ bool session_waits_for_lock(session *s)
     return waits;
 }
 
+static bool session_uses(const session *s, const engine *e)
+{
+    const struct part *p = &s->parts[e->slot];
+
+    /* Any running statement counts: it may be about to use the engine. One that does not run cannot
+     * begin now (that takes host->lock), so its part of the engine may be asked. */
+    if (atomic_load(&s->busy) || s->tables_locked || (p->es && p->in_trx))
+        return true;
+    return p->es && e->ops->in_transaction && e->ops->in_transaction(p->eng, p->es);
+}
+
+/* Of several users the one that came first is named. */
 uint32_t session_engine_user(host *h, const engine *e, const session *but)
 {
-    for (session *s = h->sessions; s; s = s->next) {
-        const struct part *p = &s->parts[e->slot];
-        /* Any running statement counts: it may be about to use the engine. One that does not run cannot
-         * begin now (that takes host->lock), so its part of the engine may be asked. */
-        if (s == but)
-            continue;
-        if (atomic_load(&s->busy) || s->tables_locked || (p->es && p->in_trx))
-            return s->id;
-        if (p->es && e->ops->in_transaction && e->ops->in_transaction(p->eng, p->es))
-            return s->id;
-    }
-    return 0;
+    uint32_t user = 0;
+
+    for (const session *s = h->sessions; s; s = s->next)
+        if (s != but && (user == 0 || s->id < user) && session_uses(s, e))
+            user = s->id;
+    return user;
 }
 
 void session_forget_engine(host *h, engine *e)

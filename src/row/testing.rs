@@ -209,6 +209,19 @@ impl Bed {
         }
     }
 
+    /// Runs the independent checker over the table's file.
+    pub fn check(&self) {
+        self.ctx().pool.flush_all().expect("flush");
+        let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/ibdump.py");
+        let path = self.ctx().spaces.find(SPACE).expect("open").path();
+        let run = std::process::Command::new("python3")
+            .args([tool, &path, "check"])
+            .output()
+            .expect("python3 runs");
+        let text = String::from_utf8_lossy(&run.stdout);
+        assert!(run.status.success(), "{text}{}", String::from_utf8_lossy(&run.stderr));
+    }
+
     /// Records in each tree, delete-marked ones included; every tree is checked.
     pub fn records(&self) -> Vec<u64> {
         let count = |tree: &Tree| {

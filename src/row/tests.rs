@@ -190,6 +190,7 @@ fn model_run(seed: u64, compact: bool, steps: usize) {
     check(&mut w, &committed, Locking::None);
     w.commit();
     bed.undo.check();
+    bed.check();
 }
 
 fn one_change(rnd: &mut Random, w: &mut Session<'_>, model: &mut Model, step: usize) {
@@ -250,4 +251,145 @@ fn a_dynamic_table_holds_what_the_model_holds() {
 #[test]
 fn a_redundant_table_holds_what_the_model_holds() {
     model_run(0xFEDC_BA98_7654_3211, false, 100);
+}
+
+#[test]
+fn a_locking_read_keeps_the_gap_closed_and_a_record_lock_does_not() {
+    let bed = Bed::new(128, true);
+    let (mut a, mut b) = (bed.session(), bed.session());
+    b.patience = Patience::NoWait;
+    a.begin(Isolation::RepeatableRead);
+    for id in [10, 20, 30] {
+        a.insert(&row(id, id, &format!("v{id}"))).expect("inserted");
+    }
+    a.commit();
+    let timeout = Err(Error::LockWaitTimeout);
+    // The whole unique key: the record alone.
+    a.begin(Isolation::RepeatableRead);
+    a.find(0, &20i32.to_le_bytes(), Find::Exact, Locking::Exclusive).expect("found");
+    b.begin(Isolation::RepeatableRead);
+    assert_eq!(b.insert(&row(15, 15, "v15")), Ok(()));
+    assert_eq!(b.update(20, &row(20, 1, "x")), timeout);
+    let read = b.find(0, &20i32.to_le_bytes(), Find::Exact, Locking::None);
+    assert_eq!(read, Ok(row(20, 20, "v20")));
+    b.patience = Patience::SkipLocked;
+    let rows = b.scan(0, true, Locking::Exclusive).expect("scan");
+    assert_eq!(rows.iter().map(|r| r.id).collect::<Vec<_>>(), [10, 15, 30]);
+    b.patience = Patience::NoWait;
+    b.rollback();
+    a.commit();
+    // A range: its gaps too, up to and with the record after it.
+    a.begin(Isolation::RepeatableRead);
+    a.find(0, &12i32.to_le_bytes(), Find::KeyOrNext, Locking::Shared).expect("found");
+    b.begin(Isolation::RepeatableRead);
+    assert_eq!(b.insert(&row(15, 15, "v15")), timeout);
+    assert_eq!(b.insert(&row(25, 25, "v25")), Ok(()));
+    b.rollback();
+    a.commit();
+    // READ COMMITTED locks no gaps.
+    a.begin(Isolation::ReadCommitted);
+    a.find(0, &12i32.to_le_bytes(), Find::KeyOrNext, Locking::Exclusive).expect("found");
+    b.begin(Isolation::RepeatableRead);
+    assert_eq!(b.insert(&row(15, 15, "v15")), Ok(()));
+    b.rollback();
+    a.commit();
+}
+
+#[test]
+fn rows_written_by_a_running_transaction_are_locked_implicitly() {
+    let bed = Bed::new(128, true);
+    let (mut a, mut b) = (bed.session(), bed.session());
+    b.patience = Patience::NoWait;
+    a.begin(Isolation::RepeatableRead);
+    a.insert(&row(1, 10, "one")).expect("inserted");
+    b.begin(Isolation::RepeatableRead);
+    let timeout = Err(Error::LockWaitTimeout);
+    assert_eq!(b.insert(&row(1, 5, "x")), timeout);
+    assert_eq!(b.insert(&row(2, 5, "one")), timeout);
+    let mut key = vec![0];
+    key.extend_from_slice(&10i32.to_le_bytes());
+    let by_secondary = b.find(2, &key, Find::Exact, Locking::Shared).map(|_| ());
+    assert_eq!(by_secondary, timeout);
+    assert_eq!(b.find(2, &key, Find::Exact, Locking::None), Err(Error::KeyNotFound));
+    a.commit();
+    assert_eq!(b.insert(&row(2, 5, "one")), Err(Error::DuplicateKey { index: 1 }));
+    b.rollback();
+    // An entry that a running transaction has marked.
+    a.begin(Isolation::RepeatableRead);
+    a.update(1, &row(1, 11, "eins")).expect("updated");
+    b.begin(Isolation::RepeatableRead);
+    let by_secondary = b.find(2, &key, Find::Exact, Locking::Shared).map(|_| ());
+    assert_eq!(by_secondary, timeout);
+    assert_eq!(b.insert(&row(2, 5, "one")), timeout);
+    a.rollback();
+    let by_secondary = b.find(2, &key, Find::Exact, Locking::Shared);
+    assert_eq!(by_secondary, Ok(row(1, 10, "one")));
+    b.rollback();
+}
+
+#[test]
+fn transfers_keep_the_sum_for_every_view() {
+    let bed = Bed::new(256, true);
+    let accounts = 12;
+    let mut s = bed.session();
+    s.begin(Isolation::RepeatableRead);
+    for id in 0..accounts {
+        let mut account = row(id, 100, "");
+        account.v = None;
+        s.insert(&account).expect("inserted");
+    }
+    s.commit();
+    let running = &std::sync::atomic::AtomicU32::new(3);
+    std::thread::scope(|scope| {
+        let bed = &bed;
+        for t in 0..3u64 {
+            scope.spawn(move || {
+                transfer(bed, 77 + t, accounts);
+                running.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+            });
+        }
+        for isolation in [Isolation::RepeatableRead, Isolation::ReadCommitted] {
+            scope.spawn(move || {
+                let mut r = bed.session();
+                while running.load(std::sync::atomic::Ordering::SeqCst) > 0 {
+                    r.begin(isolation);
+                    r.statement();
+                    for key in [0, 2] {
+                        let rows = r.scan(key, true, Locking::None).expect("scan");
+                        let sum: i32 = rows.iter().map(|row| row.a.expect("a value")).sum();
+                        assert_eq!((rows.len(), sum), (accounts as usize, accounts * 100));
+                    }
+                    r.commit();
+                }
+            });
+        }
+    });
+    bed.records();
+}
+
+fn transfer(bed: &Bed, seed: u64, accounts: i32) {
+    let mut rnd = Random(seed);
+    let mut s = bed.session();
+    let mut done = 0;
+    while done < 60 {
+        s.begin(Isolation::RepeatableRead);
+        let (from, to) = (rnd.below(accounts as usize) as i32, rnd.below(accounts as usize) as i32);
+        let mut step = |id: i32, by: i32| {
+            let mut row = s.find(0, &id.to_le_bytes(), Find::Exact, Locking::Exclusive)?;
+            row.a = row.a.map(|a| a + by);
+            s.update(id, &row)
+        };
+        let moved = match from == to {
+            true => Err(Error::RecordIsTheSame),
+            false => step(from, -7).and_then(|()| step(to, 7)),
+        };
+        match moved {
+            Ok(()) if rnd.below(5) != 0 => {
+                s.commit();
+                done += 1;
+            }
+            Ok(()) | Err(Error::Deadlock | Error::RecordIsTheSame) => s.rollback(),
+            Err(error) => panic!("{error}"),
+        }
+    }
 }

@@ -17,19 +17,26 @@ impl LockTable {
     /// tie, of `wait` itself. True if there was a cycle.
     pub(super) fn break_deadlock(&self, wait: &Arc<Wait>) -> bool {
         let _serial = self.detector.lock();
-        let mut path: Vec<Arc<Owner>> = vec![wait.owner.clone()];
-        let mut seen: Vec<OwnerId> = vec![wait.owner.id()];
-        if wait.ended().is_some() || !self.find_cycle(wait, &mut path, &mut seen) {
-            return false;
-        }
-        let mut victim = &path[0];
-        for owner in &path[1..] {
-            if owner.weight() < victim.weight() {
-                victim = owner;
+        let mut found = false;
+        // A request may close several cycles: with one who waits before it in a queue, and with the
+        // holder. Ending the lightest wait of one leaves the others.
+        while wait.ended().is_none() {
+            let mut path: Vec<Arc<Owner>> = vec![wait.owner.clone()];
+            let mut seen: Vec<OwnerId> = vec![wait.owner.id()];
+            if !self.find_cycle(wait, &mut path, &mut seen) {
+                break;
             }
+            found = true;
+            let mut victim = &path[0];
+            for owner in &path[1..] {
+                if owner.weight() < victim.weight() {
+                    victim = owner;
+                }
+            }
+            // If its wait has ended meanwhile, the cycle is none any more.
+            self.end_wait(victim, WaitEnd::Deadlock);
         }
-        self.end_wait(victim, WaitEnd::Deadlock);
-        true
+        found
     }
 
     /// Extends `path` until it comes back to its first owner. Iterative: a chain of waits may be

@@ -386,3 +386,24 @@ fn random_histories_never_grant_conflicting_locks() {
         }
     }
 }
+
+/// A waits for C alone, C for A and – queued before it – for B, who waits for A. The lightest of the
+/// longer cycle is B; ending its wait leaves A and C waiting for each other.
+#[test]
+fn every_cycle_that_a_request_closes_is_broken() {
+    let locks = Arc::new(LockTable::new());
+    let (a, b, c) = (locks.owner(), locks.owner(), locks.owner());
+    a.set_changes(10);
+    c.set_changes(10);
+    let x = RecordMode::X_RECORD;
+    assert!(granted(locks.lock_record(&a, page(3), HeapNo(2), x)));
+    assert!(granted(locks.lock_record(&c, page(3), HeapNo(3), x)));
+    let b_waits = queued(locks.lock_record(&b, page(3), HeapNo(2), x));
+    let c_waits = queued(locks.lock_record(&c, page(3), HeapNo(2), x));
+    let a_waits = queued(locks.lock_record(&a, page(3), HeapNo(3), x));
+    let end = locks.wait(&a_waits, Duration::from_millis(1), &never);
+    assert_eq!(b_waits.sleep(Duration::ZERO), Some(WaitEnd::Deadlock));
+    let broken =
+        end == Err(Error::Deadlock) || c_waits.sleep(Duration::ZERO) == Some(WaitEnd::Deadlock);
+    assert!(broken, "{end:?}");
+}

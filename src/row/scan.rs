@@ -80,8 +80,9 @@ enum Reached {
     End,
     /// A lock is held by another.
     Wait(Arc<Wait>),
-    /// The row's clustered record is needed.
-    LookUp,
+    /// The row's clustered record is needed. `surely`: the entry belongs to the newest version of
+    /// its row, and goes on doing so while the leaf is let go.
+    LookUp { surely: bool },
     /// Many entries were passed over.
     Pause,
 }
@@ -91,7 +92,7 @@ enum Verdict {
     Skip,
     Beyond,
     Wait(Arc<Wait>),
-    LookUp,
+    LookUp { surely: bool },
 }
 
 /// What holds during one call.
@@ -178,9 +179,9 @@ impl Cursor {
                 Reached::End => return Err(end_of(start, rows)),
                 Reached::Pause => op.check_killed()?,
                 Reached::Wait(wait) => op.wait(&wait)?,
-                Reached::LookUp => {
+                Reached::LookUp { surely } => {
                     from = again;
-                    self.look_up(op, reader, &call, rows)?;
+                    self.look_up(op, reader, &call, surely, rows)?;
                     if rows.is_full() {
                         return Ok(());
                     }
@@ -229,16 +230,12 @@ impl Cursor {
         op: &mut Op<'_>,
         reader: &mut Reader<'_>,
         call: &Call<'_>,
+        surely: bool,
         rows: &mut Rows<'_>,
     ) -> Result<()> {
         let trees = reader.trees;
         let tree = &trees[self.index];
-        let deleted = reader.work.entry.info_bits & crate::format::record::DELETED != 0;
-        let dirty = reader.locking == Locking::None && call.sight.view.is_none();
-        let via = Via::Entry {
-            tree,
-            surely: !deleted && !dirty,
-        };
+        let via = Via::Entry { tree, surely };
         if look_up(op, reader, call.sight, &via, rows)? {
             self.current.clone_from(&reader.work.key);
             self.has_current = true;
@@ -288,10 +285,10 @@ impl Cursor {
                     rows.push(reader, &self.current);
                 }
                 Verdict::Skip => {}
-                Verdict::LookUp => {
+                Verdict::LookUp { surely } => {
                     self.stored
                         .store(tree, mtr, &at, &mut reader.work.offsets)?;
-                    return Ok(Reached::LookUp);
+                    return Ok(Reached::LookUp { surely });
                 }
             }
             self.stored
@@ -524,7 +521,9 @@ impl Cursor {
             return Ok(Verdict::Row);
         }
         record.copy_to(&mut work.entry);
-        Ok(Verdict::LookUp)
+        // Whoever changed the page may be rolling back: unless all of them are past, the row's
+        // version must be asked whether it has the entry.
+        Ok(Verdict::LookUp { surely: all_seen })
     }
 
     /// True if the record begins with the search entry.

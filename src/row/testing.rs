@@ -219,7 +219,11 @@ impl Bed {
             .output()
             .expect("python3 runs");
         let text = String::from_utf8_lossy(&run.stdout);
-        assert!(run.status.success(), "{text}{}", String::from_utf8_lossy(&run.stderr));
+        assert!(
+            run.status.success(),
+            "{text}{}",
+            String::from_utf8_lossy(&run.stderr)
+        );
     }
 
     /// Records in each tree, delete-marked ones included; every tree is checked.

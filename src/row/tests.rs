@@ -266,7 +266,8 @@ fn a_locking_read_keeps_the_gap_closed_and_a_record_lock_does_not() {
     let timeout = Err(Error::LockWaitTimeout);
     // The whole unique key: the record alone.
     a.begin(Isolation::RepeatableRead);
-    a.find(0, &20i32.to_le_bytes(), Find::Exact, Locking::Exclusive).expect("found");
+    a.find(0, &20i32.to_le_bytes(), Find::Exact, Locking::Exclusive)
+        .expect("found");
     b.begin(Isolation::RepeatableRead);
     assert_eq!(b.insert(&row(15, 15, "v15")), Ok(()));
     assert_eq!(b.update(20, &row(20, 1, "x")), timeout);
@@ -280,7 +281,8 @@ fn a_locking_read_keeps_the_gap_closed_and_a_record_lock_does_not() {
     a.commit();
     // A range: its gaps too, up to and with the record after it.
     a.begin(Isolation::RepeatableRead);
-    a.find(0, &12i32.to_le_bytes(), Find::KeyOrNext, Locking::Shared).expect("found");
+    a.find(0, &12i32.to_le_bytes(), Find::KeyOrNext, Locking::Shared)
+        .expect("found");
     b.begin(Isolation::RepeatableRead);
     assert_eq!(b.insert(&row(15, 15, "v15")), timeout);
     assert_eq!(b.insert(&row(25, 25, "v25")), Ok(()));
@@ -288,7 +290,8 @@ fn a_locking_read_keeps_the_gap_closed_and_a_record_lock_does_not() {
     a.commit();
     // READ COMMITTED locks no gaps.
     a.begin(Isolation::ReadCommitted);
-    a.find(0, &12i32.to_le_bytes(), Find::KeyOrNext, Locking::Exclusive).expect("found");
+    a.find(0, &12i32.to_le_bytes(), Find::KeyOrNext, Locking::Exclusive)
+        .expect("found");
     b.begin(Isolation::RepeatableRead);
     assert_eq!(b.insert(&row(15, 15, "v15")), Ok(()));
     b.rollback();
@@ -310,9 +313,15 @@ fn rows_written_by_a_running_transaction_are_locked_implicitly() {
     key.extend_from_slice(&10i32.to_le_bytes());
     let by_secondary = b.find(2, &key, Find::Exact, Locking::Shared).map(|_| ());
     assert_eq!(by_secondary, timeout);
-    assert_eq!(b.find(2, &key, Find::Exact, Locking::None), Err(Error::KeyNotFound));
+    assert_eq!(
+        b.find(2, &key, Find::Exact, Locking::None),
+        Err(Error::KeyNotFound)
+    );
     a.commit();
-    assert_eq!(b.insert(&row(2, 5, "one")), Err(Error::DuplicateKey { index: 1 }));
+    assert_eq!(
+        b.insert(&row(2, 5, "one")),
+        Err(Error::DuplicateKey { index: 1 })
+    );
     b.rollback();
     // An entry that a running transaction has marked.
     a.begin(Isolation::RepeatableRead);
@@ -344,8 +353,8 @@ fn transfers_keep_the_sum_for_every_view() {
         let bed = &bed;
         for t in 0..3u64 {
             scope.spawn(move || {
+                let _ended = Ended(running);
                 transfer(bed, 77 + t, accounts);
-                running.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
             });
         }
         for isolation in [Isolation::RepeatableRead, Isolation::ReadCommitted] {
@@ -367,13 +376,25 @@ fn transfers_keep_the_sum_for_every_view() {
     bed.records();
 }
 
+/// Counts a writer out, also one that panics.
+struct Ended<'a>(&'a std::sync::atomic::AtomicU32);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
 fn transfer(bed: &Bed, seed: u64, accounts: i32) {
     let mut rnd = Random(seed);
     let mut s = bed.session();
     let mut done = 0;
     while done < 60 {
         s.begin(Isolation::RepeatableRead);
-        let (from, to) = (rnd.below(accounts as usize) as i32, rnd.below(accounts as usize) as i32);
+        let (from, to) = (
+            rnd.below(accounts as usize) as i32,
+            rnd.below(accounts as usize) as i32,
+        );
         let mut step = |id: i32, by: i32| {
             let mut row = s.find(0, &id.to_le_bytes(), Find::Exact, Locking::Exclusive)?;
             row.a = row.a.map(|a| a + by);
@@ -389,7 +410,18 @@ fn transfer(bed: &Bed, seed: u64, accounts: i32) {
                 done += 1;
             }
             Ok(()) | Err(Error::Deadlock | Error::RecordIsTheSame) => s.rollback(),
-            Err(error) => panic!("{error}"),
+            Err(error) => {
+                bed.sys.locks.each_record_lock(&mut |l| {
+                    let (page, heap) = (l.page.page, l.heap);
+                    println!(
+                        "{:?} {page} {heap:?} {:?} waits {}",
+                        l.owner.id(),
+                        l.mode,
+                        l.waiting
+                    );
+                });
+                panic!("{error} for {:?}", s.trx.owner().id())
+            }
         }
     }
 }

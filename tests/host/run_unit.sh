@@ -42,6 +42,16 @@ fi
 xz -dc "$root/tests/fixtures/dump/shop.sql.xz" > "$work/dump.sql"
 "$work/unit_parser" "$root/tests/host/statements.txt" "$work/dump.sql" || status=1
 
+# Sessions at once: on the builtin engine, and on ours where the library lies beside the host.
+${CC:-cc} $flags "$root/tests/host/stress.c" $objects $libraries -o "$work/stress"
+library=$(cd "$(dirname "$host")" && pwd)/libxtradb.so
+mkdir "$work/heap" "$work/engine"
+timeout 60 "$work/stress" 3 4 1 --datadir="$work/heap" || status=1
+if [ -e "$library" ]; then
+    timeout 120 "$work/stress" 5 4 1 --datadir="$work/engine" --plugin-dir="$(dirname "$library")" \
+        --ignore-builtin-innodb --plugin-load=innodb=libxtradb.so || status=1
+fi
+
 for script in "$root"/tests/host/sql/*.sql; do
     name=$(basename "$script" .sql)
     rm -rf "$work/data"

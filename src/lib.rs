@@ -58,11 +58,11 @@ pub mod trx;
 /// The dictionary: boot, load, cache.
 pub mod dict;
 
-/// Removing what nobody can see.
-pub mod purge;
-
 /// Rows: the only place where locks, undo and trees meet.
 pub mod row;
+
+/// Removing what nobody can see.
+pub mod purge;
 
 /// Create, drop, rename, truncate.
 pub mod ddl;

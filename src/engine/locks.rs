@@ -33,6 +33,9 @@ enum Place {
     Table(TableId),
 }
 
+/// Name of an index, and a record's key.
+type Described = (Box<str>, Option<Box<str>>);
+
 impl Engine {
     /// The snapshot; taken anew if the last one is older than 0.1 s.
     pub fn lock_report(&self) -> Arc<LockReport> {
@@ -194,7 +197,7 @@ impl Engine {
         table: &OpenTable,
         id: PageId,
         heap: HeapNo,
-    ) -> Result<Option<(Box<str>, Option<Box<str>>)>> {
+    ) -> Result<Option<Described>> {
         if !self.ctx().pool.contains(id) {
             return Ok(None);
         }

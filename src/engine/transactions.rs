@@ -4,10 +4,10 @@ use crate::dict::Dict;
 use crate::lock::TableMode;
 use crate::mtr::PageCtx;
 use crate::os::thread::Threads;
-use crate::purge::{Control, Coordinator, PurgeRecord, RecordPurger};
+use crate::purge::{Control, Coordinator, RowPurger};
 use crate::row::{self, DictTables};
 use crate::sync::Arc;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::trx::{Detached, Trx, TrxSystem};
 use crate::undo::resurrect::{self, FoundUndoLog};
 use crate::words::{Error, Result, SessionId};
@@ -92,6 +92,15 @@ impl Transactions {
         }
     }
 
+    fn purger<'t>(&'t self, tables: &'t DictTables<'t>) -> RowPurger<'t> {
+        RowPurger {
+            ctx: &self.ctx,
+            sys: &self.sys,
+            tables,
+            skipped: AtomicU64::new(0),
+        }
+    }
+
     /// Rolls the other unfinished transactions back while sessions are served.
     ///
     /// Errors: `Io` if there is no thread to be had.
@@ -123,7 +132,8 @@ impl Transactions {
         let this = self.clone();
         workers.start("xt_purge", move || {
             let mut coordinator = Coordinator::new(this.sys.clone(), this.purge.clone());
-            coordinator.run(&this.ctx, &*this, &|error| match error {
+            let tables = this.tables();
+            coordinator.run(&this.ctx, &this.purger(&tables), &|error| match error {
                 Error::Stopped(_) => {}
                 error => log::error!("purge: {error}"),
             });
@@ -139,32 +149,14 @@ impl Transactions {
     ///
     /// Errors: as `Coordinator::drain`.
     pub(super) fn purge_all(&self) -> Result<()> {
-        Coordinator::new(self.sys.clone(), Arc::new(Control::new())).drain(&self.ctx, self)
+        let tables = self.tables();
+        Coordinator::new(self.sys.clone(), Arc::new(Control::new()))
+            .drain(&self.ctx, &self.purger(&tables))
     }
 
     /// Tells the threads to end.
     pub(super) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.purge.stop(&self.sys);
-    }
-}
-
-impl RecordPurger for Transactions {
-    fn purge(&self, record: &PurgeRecord<'_>) -> Result<()> {
-        let done = row::purge_record(
-            &self.ctx,
-            &self.sys,
-            &self.tables(),
-            record.roll_ptr,
-            &record.record,
-        );
-        match done {
-            // The damage stays with its table: history goes on.
-            Err(error @ Error::Corrupt(_)) => {
-                log::error!("purge leaves a record out: {error}");
-                Ok(())
-            }
-            other => other,
-        }
     }
 }

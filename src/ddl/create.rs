@@ -85,6 +85,8 @@ impl Ddl<'_> {
         let ctx = self.ctx;
         let table_flags = fsp::TableFlags::parse(def.flags.0)?;
         let flags = fsp::SpaceFlags::of_table(table_flags, ctx.page_size(), self.full_crc32);
+        // Before there is a file there must be the row whose undo removes it.
+        ctx.log.write_up_to(ctx.log.lsn(), true)?;
         let space = ctx
             .spaces
             .create_table(def.space, &def.name, flags, NEW_FILE_PAGES)?;

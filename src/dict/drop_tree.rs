@@ -140,9 +140,21 @@ impl Dict {
             Some(space) => Some(space),
             None => find_file(ctx, row.space, old_name)?,
         };
-        match space {
-            Some(space) if &*space.name() != old_name => rename_file(ctx, &space, old_name),
-            _ => Ok(()),
+        let Some(space) = space.filter(|space| &*space.name() != old_name) else {
+            return Ok(());
+        };
+        let path = ctx.spaces.table_path(old_name);
+        if ctx.spaces.vfs().exists(&path)? {
+            remove_unwritten(ctx, &path)?;
+        }
+        match rename_file(ctx, &space, old_name) {
+            Err(Error::TablespaceExists(path)) => {
+                // The table is without its file until somebody moves the other one; no other
+                // table need suffer.
+                log::error!("table {old_name} does not get its file back: {path} is in the way");
+                Ok(())
+            }
+            other => other,
         }
     }
 }

@@ -5,7 +5,7 @@
 //! record of an unfinished transaction, whose rollback frees what is there.
 
 use super::Tree;
-use crate::extent;
+use crate::extent::{self, Direction};
 use crate::format::blob::{BlobPart, BlobRef, PART_HEADER, part_bytes_max};
 use crate::format::fil;
 use crate::mtr::{Budget, Class, Mode, Mtr, PageCtx, PageRef};
@@ -100,12 +100,15 @@ impl Tree {
             let _reserved = self.reserve_pages(ctx, 1, Class::Statement)?;
             let budget = Budget::statement(LOG_BYTES + ctx.page_size()).with_frames(4);
             let (page, _) = crate::mtr::retry(ctx, Some(budget), |mtr| {
+                // Before the record's page: a structure change that waits for the root holds readers
+                // up who already wait for that page.
+                let segment = self.segments(mtr)?.of_level(0);
                 let (record, at) = link(mtr)?;
                 let before = last
                     .map(|p| mtr.get_reading(self.page(p), Mode::X, Rank::IndexPage))
                     .transpose()?;
                 let hint = last.map_or(PageNo(0), |p| PageNo(p.0 + 1));
-                let id = self.allocate_blob_page(mtr, hint)?;
+                let id = extent::allocate_page(mtr, segment, hint, Direction::Up)?;
                 self.fill_part(mtr, id, part)?;
                 let id_no = id.page;
                 if let Some(before) = before {
@@ -166,11 +169,11 @@ impl Tree {
             let id = self.page(page);
             let budget = Budget::system(LOG_BYTES).with_frames(4);
             let (after, _) = crate::mtr::retry(ctx, Some(budget), |mtr| {
+                // The root first: see write_blob.
+                let segment = self.segments(mtr)?.of_level(0);
                 let blob = mtr.get(id, Mode::X, Rank::IndexPage)?;
                 let part = BlobPart::parse(mtr.view(blob)).map_err(|e| e.at_page(id))?;
                 let after = part.next;
-                // The root is read before the undo page is latched: its rank is lower.
-                let segment = self.segments(mtr)?.of_level(0);
                 let (record, at) = link(mtr)?;
                 mtr.write_u32(record, at + REF_PAGE, after.unwrap_or(PageNo::NONE).0);
                 mtr.write_u32(record, at + REF_LEN_LOW, 0);
@@ -199,13 +202,14 @@ impl Tree {
             let id = self.page(page);
             let budget = Budget::system(LOG_BYTES).with_frames(4);
             let (after, _) = crate::mtr::retry(ctx, Some(budget), |mtr| {
+                let segment = self.segments(mtr)?.of_level(0);
                 let (record, at) = link(mtr)?;
                 let blob = mtr.get_reading(id, Mode::X, Rank::IndexPage)?;
                 let part = BlobPart::parse(mtr.view(blob)).map_err(|e| e.at_page(id))?;
                 let after = part.next;
                 mtr.write_u32(record, at + REF_PAGE, after.unwrap_or(PageNo::NONE).0);
                 mtr.write_u32(record, at + REF_LEN_LOW, 0);
-                self.free_page(mtr, 0, id)?;
+                extent::free_page(mtr, segment, page)?;
                 Ok(after)
             })?;
             next = after;

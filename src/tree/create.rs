@@ -47,8 +47,9 @@ impl Segments {
 }
 
 impl Tree {
-    /// The tree's segments. Latches the root S for a moment: nobody waits for a page below while
-    /// holding the root in a mode that excludes that, but a structure change of this very tree.
+    /// The tree's segments. Latches the root S for a moment, unless it is held: call it before any page
+    /// below is latched, or under the tree latch, since a structure change that waits for the root
+    /// holds up those who want it S.
     pub(super) fn segments(&self, mtr: &mut Mtr<'_>) -> Result<Segments> {
         if let Some(root) = mtr.held(self.root()) {
             return Segments::of_root(mtr, root);
@@ -100,12 +101,6 @@ impl Tree {
         let index = self.index();
         list::create(&mut on(mtr, page), index.id, level, index.compact)?;
         Ok(page)
-    }
-
-    /// Takes a page of the leaf segment for a BLOB part. The caller makes it.
-    pub(super) fn allocate_blob_page(&self, mtr: &mut Mtr<'_>, hint: PageNo) -> Result<PageId> {
-        let segment = self.segments(mtr)?.leaf;
-        extent::allocate_page(mtr, segment, hint, Direction::Up)
     }
 
     /// Returns a page of the tree or of a BLOB (`level` 0).

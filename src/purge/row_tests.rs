@@ -4,19 +4,22 @@ use super::*;
 use crate::mtr::Mtr;
 use crate::mtr::testing::SPACE;
 use crate::row::testing::{Bed, Row, Session};
-use crate::row::{Find, Locking};
+use crate::row::{Find, Locking, purge_record};
 use crate::sync::Arc;
-use crate::sync::atomic::AtomicU64;
 use crate::trx::Isolation;
-use crate::words::{PageId, PageNo};
+use crate::words::{PageId, PageNo, Result};
+
+struct Rows<'b>(&'b Bed);
+
+impl RecordPurger for Rows<'_> {
+    fn purge(&self, record: &PurgeRecord<'_>) -> Result<()> {
+        let bed = self.0;
+        purge_record(bed.ctx(), &bed.sys, bed, record.roll_ptr, &record.record)
+    }
+}
 
 fn purge_all(bed: &Bed) {
-    let purger = RowPurger {
-        ctx: bed.ctx(),
-        sys: &bed.sys,
-        tables: bed,
-        skipped: AtomicU64::new(0),
-    };
+    let purger = Rows(bed);
     let mut coordinator = Coordinator::new(bed.sys.clone(), Arc::new(Control::new()));
     for _ in 0..1000 {
         let batch = coordinator.batch(bed.ctx(), &purger, 1000).expect("purged");
@@ -24,7 +27,6 @@ fn purge_all(bed: &Bed) {
             break;
         }
     }
-    assert_eq!(purger.skipped.into_inner(), 0);
 }
 
 fn used_pages(bed: &Bed) -> u32 {

@@ -13,7 +13,9 @@
 //!
 //! Latches: the session list and the state are taken with nothing else held.
 //! Crash:   `open` recovers; a frozen engine closes without writing.
-//! Read:    types.rs, open.rs, session.rs, handle.rs, tables.rs.
+//! Read:    types.rs, open.rs, places.rs, create.rs, storage.rs, transactions.rs, master.rs,
+//!          cleaner.rs, session.rs, handle.rs, autoinc.rs, stats.rs, check.rs, tables.rs, locks.rs,
+//!          report.rs.
 
 #![forbid(unsafe_code)]
 

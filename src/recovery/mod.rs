@@ -12,9 +12,9 @@
 //!     page LSN says that it has them, not at all.
 //!  4. A page's oldest entry holds back the checkpoint until the page is dirty in the pool.
 //!
-//! Latches: none; the index does not change once the scan is over.
+//! Latches: Leaf only; the index does not change once the scan is over.
 //! Crash:   this is what follows one.
-//! Read:    scan.rs, parse.rs, index.rs.
+//! Read:    scan.rs, parse.rs, index.rs, files.rs, torn.rs, apply.rs, pending.rs, sweep.rs.
 #![forbid(unsafe_code)]
 
 /// One mini-transaction's records on a page.

@@ -516,3 +516,113 @@ fn a_missing_file_is_named_and_damage_stays_with_its_table() {
     reader.close();
     engine.close().expect("close");
 }
+
+/// One transfer: two rows change, or none.
+fn transfer(
+    session: &mut Session,
+    table: &mut TableHandle,
+    from: i32,
+    to: i32,
+    amount: i32,
+) -> Result<()> {
+    session.begin(TrxFlags::default())?;
+    for (id, by) in [(from, -amount), (to, amount)] {
+        begin(session, table, LockMode::Exclusive, Wait::Seconds(2))?;
+        let done = find(session, table, id).and_then(|packed| {
+            let mut row = Row::unpack(&packed);
+            row.n = row.n.map(|n| n + by);
+            let packed = row.pack();
+            let new = RowIn {
+                image: &packed,
+                blobs: &[],
+            };
+            table.update(session, new)
+        });
+        end(session, table, done)?;
+    }
+    session.commit()
+}
+
+#[test]
+fn many_sessions_at_once_lose_no_transfer() {
+    const THREADS: u64 = 4;
+    let seed = Rng::announced("engine-transfers").next();
+    let scratch = Scratch::new("engine-transfers");
+    let datadir = scratch.dir("data");
+    let before = directory(&datadir);
+    let options = [
+        "buffer_pool_size=5M",
+        "log_file_size=4M",
+        "flush_log_at_trx_commit=2",
+    ];
+    let engine = open(&datadir, &options).unwrap_or_else(|error| panic!("open: {error}"));
+    engine.recovery_done();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(6);
+    let threads: Vec<_> = (0..THREADS)
+        .map(|thread| {
+            let engine = engine.clone();
+            std::thread::spawn(move || {
+                let mut rng = Rng::new(seed ^ thread);
+                let mut own = session(&engine, Isolation::RepeatableRead);
+                let mut handle = table(&engine);
+                let (mut done, mut victims) = (0, 0);
+                let mut next = 10_000 * (thread as i32 + 1);
+                while std::time::Instant::now() < until {
+                    let (from, to) = (rng.between(1, 12) as i32, rng.between(1, 12) as i32);
+                    match transfer(
+                        &mut own,
+                        &mut handle,
+                        from,
+                        to + 12 * i32::from(from == to),
+                        1,
+                    ) {
+                        Ok(()) => done += 1,
+                        Err(Error::Deadlock | Error::LockWaitTimeout) => {
+                            victims += 1;
+                            own.rollback().expect("a rollback");
+                        }
+                        Err(error) => panic!("{error}"),
+                    }
+                    // Rows come and go, so that pages split and merge and purge has work.
+                    next += 1;
+                    let row = random_row(&mut rng, next);
+                    insert(&mut own, &mut handle, &row).expect("an insert");
+                    if next % 3 != 0 {
+                        change(&mut own, &mut handle, next, None).expect("a delete");
+                    }
+                    own.commit().expect("a commit");
+                    if rng.one_in(50) {
+                        let sum: i64 = all(&mut own, &mut handle, None)
+                            .iter()
+                            .filter(|row| row.id <= 300)
+                            .map(|row| i64::from(row.n.expect("no NULL")))
+                            .sum();
+                        own.commit().expect("a commit");
+                        assert_eq!(sum, (1..=300i64).map(|id| id % 50).sum(), "a torn view");
+                    }
+                }
+                own.close();
+                (done, victims)
+            })
+        })
+        .collect();
+    let counts: Vec<(u32, u32)> = threads
+        .into_iter()
+        .map(|thread| thread.join().expect("no panic"))
+        .collect();
+    println!("transfers and victims: {counts:?}");
+    let mut last = session(&engine, Isolation::RepeatableRead);
+    let mut handle = table(&engine);
+    let rows = all(&mut last, &mut handle, None);
+    let sum = |rows: &mut dyn Iterator<Item = &Row>| -> i64 {
+        let old = rows.filter(|row| row.id <= 300);
+        old.map(|row| i64::from(row.n.expect("no NULL"))).sum()
+    };
+    assert_eq!(sum(&mut rows.iter()), sum(&mut before.values()));
+    last.close();
+    drop(handle);
+    engine.close().expect("close");
+    drop(engine);
+    let rows = rows.into_iter().map(|row| (row.id, row)).collect();
+    stock_sees(&datadir, &rows);
+}

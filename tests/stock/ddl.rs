@@ -2,7 +2,7 @@
 //! and what the stock server does with ours.
 
 use crate::support::host;
-use crate::support::scratch::Scratch;
+use crate::support::scratch::{Scratch, copy_dir};
 use crate::support::stock::{Stock, lay_definitions};
 use crate::support::{checkers, samples};
 use std::collections::BTreeMap;
@@ -129,7 +129,7 @@ fn tables_made_here_are_in_the_dictionary_as_the_stock_server_would_have_them() 
 }
 
 #[test]
-fn the_stock_server_finishes_or_undoes_ddl_that_a_kill_cut_short() {
+fn both_engines_finish_or_undo_ddl_that_a_kill_cut_short() {
     let scratch = Scratch::new("ddl-kill");
     for (round, wait_ms) in [150, 400, 700].into_iter().enumerate() {
         let datadir = scratch.dir(&format!("data{round}"));
@@ -153,6 +153,10 @@ fn the_stock_server_finishes_or_undoes_ddl_that_a_kill_cut_short() {
             living.run(group.concat().as_bytes());
         }
         living.kill();
+        let own = scratch.path().join(format!("own{round}"));
+        copy_dir(&datadir, &own);
+        host::script_ok(&own, &[], b"USE d; SHOW TABLES;");
+        every_table_has_its_file(&own);
         let stock = Stock::start(&datadir, &[]);
         let files = "SELECT t.NAME, s.FILENAME FROM information_schema.INNODB_SYS_TABLES t \
                      LEFT JOIN information_schema.INNODB_SYS_TABLESPACES s USING (SPACE) \
@@ -165,23 +169,26 @@ fn the_stock_server_finishes_or_undoes_ddl_that_a_kill_cut_short() {
         let log = stock.log();
         assert!(!log.contains("[ERROR]"), "{log}");
         stock.shutdown(false);
-        let tables = dictionary(&datadir);
-        let mut named: Vec<String> = tables.keys().map(|n| format!("{}.ibd", &n[2..])).collect();
-        named.sort();
-        let mut there: Vec<String> = std::fs::read_dir(datadir.join("d"))
-            .expect("the database")
-            .map(|f| {
-                f.expect("a file")
-                    .file_name()
-                    .to_string_lossy()
-                    .into_owned()
-            })
-            .filter(|f| f.ends_with(".ibd"))
-            .collect();
-        there.sort();
-        assert_eq!(
-            named, there,
-            "no file without a table, no table without a file"
-        );
+        every_table_has_its_file(&datadir);
     }
+}
+
+/// No file without a table, no table without a file.
+fn every_table_has_its_file(datadir: &Path) {
+    let tables = dictionary(datadir);
+    let mut named: Vec<String> = tables.keys().map(|n| format!("{}.ibd", &n[2..])).collect();
+    named.sort();
+    let mut there: Vec<String> = std::fs::read_dir(datadir.join("d"))
+        .expect("the database")
+        .map(|f| {
+            f.expect("a file")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .filter(|f| f.ends_with(".ibd"))
+        .collect();
+    there.sort();
+    assert_eq!(named, there);
+    checkers::check_data_dir(datadir).expect("no checker complains");
 }

@@ -13,13 +13,15 @@
 //!
 //! Latches: none held between two records.
 //! Crash:   see 2.
-//! Read:    coordinator.rs.
+//! Read:    coordinator.rs, rows.rs.
 #![forbid(unsafe_code)]
 
 mod coordinator;
 #[cfg(test)]
 mod row_tests;
+mod rows;
 #[cfg(test)]
 mod tests;
 
 pub use coordinator::{Batch, Control, Coordinator, PurgeRecord, RecordPurger};
+pub use rows::RowPurger;

@@ -73,12 +73,12 @@ fn partial_row(
     let mut known = vec![false; index.fields.len()];
     undoing.old.clear();
     undoing.old_fetched.clear();
-    for i in 0..index.fields.len() {
-        match i < undoing.key.len() {
+    for (i, known) in known.iter_mut().enumerate() {
+        *known = i < undoing.key.len();
+        match *known {
             true => undoing.old.push(undoing.key.field(i)),
             false => undoing.old.push_null(),
         }
-        known[i] = i < undoing.key.len();
     }
     for field in update.changes.clone().chain(update.ordering.clone()) {
         let UndoField::Stored { field, value } = field? else {

@@ -36,6 +36,8 @@ pub struct TableHandle {
     write_columns: Vec<u16>,
     insert_mode: InsertMode,
     cursor: Option<Cursor>,
+    /// Rows that others hold locked are shown as last committed, to see whether they match at all.
+    semi_consistent: bool,
     /// Clustered key of the row read last.
     current: Tuple,
     has_current: bool,
@@ -82,6 +84,7 @@ impl TableHandle {
             locking: Locking::None,
             insert_mode: InsertMode::Plain,
             cursor: None,
+            semi_consistent: false,
             current: Tuple::new(),
             has_current: false,
             work: row::Workspace::default(),
@@ -189,6 +192,7 @@ impl TableHandle {
         self.in_use = None;
         self.how = UNUSED;
         self.insert_mode = InsertMode::Plain;
+        self.semi_consistent = false;
         self.has_current = false;
     }
 
@@ -209,6 +213,12 @@ impl TableHandle {
                 }
             }
             Extra::InsertWithUpdate => self.insert_mode = InsertMode::Replace,
+            Extra::SemiConsistent(on) => {
+                self.semi_consistent = on;
+                if let Some(cursor) = &mut self.cursor {
+                    cursor.set_semi_consistent(on);
+                }
+            }
             // The others allow shortcuts that are not taken.
             _ => {}
         }
@@ -220,7 +230,7 @@ impl TableHandle {
     /// Starts a scan in clustered order; `sequential` false: only for `read_position`.
     pub fn scan_begin(&mut self, session: &mut Session, sequential: bool) -> Result<()> {
         let _ = session;
-        self.cursor = sequential.then(|| Cursor::new(0));
+        self.cursor = sequential.then(|| self.new_cursor(0));
         Ok(())
     }
 
@@ -232,8 +242,14 @@ impl TableHandle {
         }
         let index = self.template.index_of_key(key as usize);
         self.table.tree(index)?;
-        self.cursor = Some(Cursor::new(index));
+        self.cursor = Some(self.new_cursor(index));
         Ok(())
+    }
+
+    fn new_cursor(&self, index: usize) -> Cursor {
+        let mut cursor = Cursor::new(index);
+        cursor.set_semi_consistent(self.semi_consistent);
+        cursor
     }
 
     /// Ends scan or index.
@@ -403,13 +419,16 @@ impl TableHandle {
 
     /// Gives up the lock of the row read last where the isolation level allows.
     pub fn unlock_row(&mut self, session: &mut Session) {
-        // Locks are kept to the end: stricter than READ COMMITTED asks for.
-        let _ = session;
+        let (patience, trees) = (self.patience, self.table.trees());
+        if let Some(cursor) = &mut self.cursor {
+            // A lock that stays is no harm.
+            let _kept = session.run(patience, |op| cursor.unlock_row(op, trees));
+        }
     }
 
     /// The row read last is the committed version of a row that someone holds locked.
     pub fn was_semi_consistent(&self) -> bool {
-        false
+        self.cursor.as_ref().is_some_and(Cursor::was_semi_consistent)
     }
 
     fn check_current(&self) -> Result<()> {

@@ -9,7 +9,7 @@ use super::undo_row;
 use super::version::Versions;
 use crate::format::record::DELETED;
 use crate::lock::{Outcome, Owner, RecordKind, RecordMode, Strength, TableMode};
-use crate::mtr::Mtr;
+use crate::mtr::{Mtr, retry};
 use crate::page::{Offsets, RecordView, SearchMode, layout, record};
 use crate::schema::{Table, Tuple};
 use crate::sync::Arc;
@@ -65,6 +65,39 @@ pub(super) fn lock_plain(trx: &mut Trx, mtr: &Mtr<'_>, at: &Position, mode: Reco
     let (page, heap) = place(mtr, at);
     let owner = trx.owner().clone();
     trx.system().locks.lock_record(&owner, page, heap, mode)
+}
+
+/// True if a lock that is about to be taken may be given back by `unlock_row`: the level keeps no
+/// locks on rows that do not match, and the transaction has none there yet.
+pub(super) fn is_new(trx: &mut Trx, mtr: &Mtr<'_>, at: &Position, mode: RecordMode) -> bool {
+    if trx.isolation().locks_gaps() {
+        return false;
+    }
+    let (page, heap) = place(mtr, at);
+    let owner = trx.owner().clone();
+    !trx.system().locks.holds(&owner, page, heap, mode)
+}
+
+/// Gives back the lock on the record with `key`, unless this transaction changed the row.
+///
+/// Errors: damage; what reading gives.
+pub(super) fn unlock(op: &mut Op<'_>, tree: &Tree, key: &Tuple, mode: RecordMode) -> Result<()> {
+    let owner = op.trx.owner().clone();
+    let (own, sys) = (op.trx.id(), op.trx.system());
+    let mut offsets = Offsets::new();
+    retry(op.ctx, None, |mtr| {
+        let at = tree.seek(mtr, Seek::Key(key, SearchMode::LessOrEqual), Intent::Read)?;
+        if usize::from(at.low_match) != key.len() {
+            return Ok(());
+        }
+        let record = RecordView::new(mtr.view(at.page), at.rec, tree.index(), &mut offsets)?;
+        if record.trx_id().is_none() || record.trx_id() != own {
+            let (page, heap) = place(mtr, &at);
+            sys.locks.unlock_record(&owner, page, heap, mode);
+        }
+        Ok(())
+    })?;
+    Ok(())
 }
 
 /// Makes the lock of a running writer explicit. The page is latched.

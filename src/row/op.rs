@@ -61,6 +61,8 @@ pub struct Workspace {
     pub(super) blobs: BlobQueue,
     pub(super) versions: super::version::Versions,
     pub(super) ordering: super::undo_row::Ordering,
+    /// The lock on the clustered record that was looked up last is a new one.
+    pub(super) new_lock: bool,
     /// Changed clustered fields.
     pub(super) changed: Vec<u16>,
     /// The table on which the transaction is known to hold an intention lock.

@@ -202,6 +202,7 @@ fn look_up_once(
     if reader.locking != Locking::None {
         let exclusive = reader.locking == Locking::Exclusive;
         let mode = lock_row::mode(exclusive, RecordKind::Record);
+        work.new_lock = lock_row::is_new(op.trx, mtr, &at, mode);
         if let Outcome::Wait(wait) = lock_clustered(op.trx, mtr, &at, trx_id, mode) {
             return Ok(Seen::Wait(wait));
         }

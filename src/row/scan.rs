@@ -8,7 +8,7 @@ use super::entry;
 use super::lock_row::{self, lock_clustered, lock_plain, lock_secondary};
 use super::op::{Op, Patience};
 use super::read::{Find, Locking, Reader, Rows, Sight, Via, load_record, load_version, look_up};
-use crate::lock::{Outcome, RecordKind, Wait};
+use crate::lock::{Outcome, RecordKind, RecordMode, Wait};
 use crate::mtr::Mtr;
 use crate::page::{RecordView, SearchMode, layout, record};
 use crate::schema::compare::compare_fields;
@@ -71,6 +71,15 @@ pub struct Cursor {
     /// Clustered key of the current row.
     current: Tuple,
     has_current: bool,
+    /// Rows that are locked by others are shown as last committed (READ COMMITTED only).
+    semi_consistent: bool,
+    /// The row read last is such a one: `Next` reads it again, and waits.
+    shown_unlocked: bool,
+    /// It is being read again.
+    repeat: bool,
+    /// New locks of the row read last: on the entry, on the clustered record of a secondary one.
+    new_locks: (bool, bool),
+    locked: RecordMode,
 }
 
 enum Reached {
@@ -117,7 +126,41 @@ impl Cursor {
             same: Same::Any,
             current: Tuple::new(),
             has_current: false,
+            semi_consistent: false,
+            shown_unlocked: false,
+            repeat: false,
+            new_locks: (false, false),
+            locked: RecordMode::S_RECORD,
         }
+    }
+
+    /// Shows rows that others hold locked as they were last committed, at READ COMMITTED, in
+    /// clustered order (UPDATE, DELETE: most rows do not match).
+    pub fn set_semi_consistent(&mut self, on: bool) {
+        self.semi_consistent = on;
+    }
+
+    /// True if the row read last is one that another transaction holds locked: read on to get it
+    /// again, locked; `unlock_row` passes it over.
+    pub fn was_semi_consistent(&self) -> bool {
+        self.shown_unlocked
+    }
+
+    /// Gives up the locks of the row read last, which does not match, where the level allows.
+    ///
+    /// Errors: damage; what reading gives.
+    pub fn unlock_row(&mut self, op: &mut Op<'_>, trees: &[Tree]) -> Result<()> {
+        if std::mem::take(&mut self.shown_unlocked) {
+            return Ok(());
+        }
+        let (entry, row) = std::mem::take(&mut self.new_locks);
+        if let (true, Some(key)) = (entry, self.stored.key()) {
+            lock_row::unlock(op, &trees[self.index], key, self.locked)?;
+        }
+        if row && self.has_current {
+            lock_row::unlock(op, &trees[0], &self.current, self.locked)?;
+        }
+        Ok(())
     }
 
     /// The index.
@@ -164,6 +207,8 @@ impl Cursor {
             lock_row::intend(op, reader.work, table, exclusive)?;
         }
         self.has_current = false;
+        let goes_on = matches!(start, Start::Next | Start::Prev | Start::NextSame);
+        self.repeat = std::mem::take(&mut self.shown_unlocked) && goes_on;
         let mut from = start;
         loop {
             let mut mtr = Mtr::reader(op.ctx);
@@ -239,6 +284,7 @@ impl Cursor {
         if look_up(op, reader, call.sight, &via, rows)? {
             self.current.clone_from(&reader.work.key);
             self.has_current = true;
+            self.new_locks.1 = reader.locking != Locking::None && reader.work.new_lock;
             rows.push(reader, &self.current);
         }
         Ok(())
@@ -297,7 +343,8 @@ impl Cursor {
                 true => Start::Next,
                 false => Start::Prev,
             };
-            if rows.is_full() {
+            self.repeat = false;
+            if rows.is_full() || self.shown_unlocked {
                 return Ok(Reached::Full);
             }
         }
@@ -331,11 +378,12 @@ impl Cursor {
                 },
             ),
             Start::Next | Start::NextSame => {
-                Ok((self.stored.restore(tree, mtr, Intent::Read)?.0, false))
+                let (at, found) = self.stored.restore(tree, mtr, Intent::Read)?;
+                Ok((at, self.repeat && found && is_row(mtr, &at)))
             }
             Start::Prev => {
                 let (at, found) = self.stored.restore(tree, mtr, Intent::Read)?;
-                let ready = !found && is_row(mtr, &at);
+                let ready = (!found || self.repeat) && is_row(mtr, &at);
                 Ok((at, ready))
             }
         }
@@ -430,11 +478,19 @@ impl Cursor {
                 RecordKind::Record
             };
             let mode = lock_row::mode(reader.locking == Locking::Exclusive, kind);
+            self.locked = mode;
+            self.new_locks = (lock_row::is_new(op.trx, mtr, at, mode), false);
             let outcome = match record.trx_id() {
                 Some(trx_id) => lock_clustered(op.trx, mtr, at, trx_id, mode),
                 None => lock_secondary(op.trx, mtr, trees, tree, at, mode)?,
             };
             if let Outcome::Wait(wait) = outcome {
+                let shows = self.semi_consistent && !self.repeat && !call.unique;
+                let by_row = self.index == 0 && !op.trx.isolation().locks_gaps();
+                if shows && by_row && op.patience != Patience::SkipLocked {
+                    call.sight.sys.locks.cancel(&wait);
+                    return self.show_unlocked(reader, mtr, call, at, rows);
+                }
                 return Ok(Verdict::Wait(wait));
             }
             if deleted {
@@ -445,6 +501,34 @@ impl Cursor {
             0 => self.examine_clustered(reader, mtr, call, at, rows),
             _ => self.examine_secondary(reader, mtr, call, at, rows),
         }
+    }
+
+    /// Hands out the last committed version of a row that another transaction holds locked.
+    fn show_unlocked(
+        &mut self,
+        reader: &mut Reader<'_>,
+        mtr: &mut Mtr<'_>,
+        call: &Call<'_>,
+        at: &Position,
+        rows: &mut Rows<'_>,
+    ) -> Result<Verdict> {
+        let tree = &reader.trees[0];
+        let work = &mut *reader.work;
+        let index = tree.index();
+        let view = mtr.view(at.page);
+        RecordView::with_offsets(view, at.rec, index, &work.offsets).copy_to(&mut work.row);
+        let (sys, table) = (&call.sight.sys, tree.table());
+        if !work
+            .versions
+            .last_committed(mtr, sys, table, &mut work.row)?
+        {
+            return Ok(Verdict::Skip);
+        }
+        self.current
+            .copy_prefix_of(&work.row, index.n_uniq as usize);
+        load_version(reader, mtr, rows)?;
+        self.shown_unlocked = true;
+        Ok(Verdict::Row)
     }
 
     fn examine_clustered(

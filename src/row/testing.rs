@@ -439,6 +439,20 @@ impl Session<'_> {
         Ok(decode(&image, &self.heap))
     }
 
+    /// Lets the row read last go.
+    pub fn unlock_row(&mut self) {
+        let bed = self.bed;
+        let mut op = Op {
+            ctx: bed.ctx(),
+            trx: &mut self.trx,
+            patience: self.patience,
+            killed: &never,
+        };
+        self.cursor
+            .unlock_row(&mut op, bed.trees())
+            .expect("unlocked");
+    }
+
     /// Reads by key image of host key `key`.
     pub fn find(&mut self, key: usize, image: &[u8], find: Find, locking: Locking) -> Result<Row> {
         self.cursor = Cursor::new(self.bed.template.index_of_key(key));

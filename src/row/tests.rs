@@ -425,3 +425,53 @@ fn transfer(bed: &Bed, seed: u64, accounts: i32) {
         }
     }
 }
+
+#[test]
+fn at_read_committed_rows_that_do_not_match_are_let_go() {
+    let bed = Bed::new(128, true);
+    let (mut a, mut b) = (bed.session(), bed.session());
+    b.patience = Patience::NoWait;
+    a.begin(Isolation::ReadCommitted);
+    for id in [1, 2, 3] {
+        a.insert(&row(id, id, &format!("v{id}"))).expect("inserted");
+    }
+    a.commit();
+    a.begin(Isolation::ReadCommitted);
+    a.cursor = Cursor::new(0);
+    assert_eq!(
+        a.read(Start::First, Locking::Exclusive),
+        Ok(row(1, 1, "v1"))
+    );
+    a.unlock_row();
+    assert_eq!(a.read(Start::Next, Locking::Exclusive), Ok(row(2, 2, "v2")));
+    b.begin(Isolation::ReadCommitted);
+    assert_eq!(b.update(1, &row(1, 5, "v1")), Ok(()));
+    assert_eq!(b.update(2, &row(2, 5, "v2")), Err(Error::LockWaitTimeout));
+    // The row that b has changed is shown as it was, and then waited for.
+    a.cursor = Cursor::new(0);
+    a.cursor.set_semi_consistent(true);
+    a.patience = Patience::NoWait;
+    assert_eq!(
+        a.read(Start::First, Locking::Exclusive),
+        Ok(row(1, 1, "v1"))
+    );
+    assert!(a.cursor.was_semi_consistent());
+    assert_eq!(
+        a.read(Start::Next, Locking::Exclusive),
+        Err(Error::LockWaitTimeout)
+    );
+    assert_eq!(
+        a.read(Start::First, Locking::Exclusive),
+        Ok(row(1, 1, "v1"))
+    );
+    a.unlock_row();
+    assert_eq!(a.read(Start::Next, Locking::Exclusive), Ok(row(2, 2, "v2")));
+    assert!(!a.cursor.was_semi_consistent());
+    assert_eq!(
+        a.read(Start::First, Locking::Exclusive),
+        Ok(row(1, 1, "v1"))
+    );
+    b.commit();
+    assert_eq!(a.read(Start::Next, Locking::Exclusive), Ok(row(1, 5, "v1")));
+    a.commit();
+}

@@ -67,6 +67,28 @@ impl Versions {
         }
         Err(circular(table, index))
     }
+
+    /// Turns `row` into the newest version that is committed; `false` if there is none, or it is a
+    /// deleted one. For semi-consistent reads.
+    pub(super) fn last_committed(
+        &mut self,
+        mtr: &mut Mtr<'_>,
+        sys: &TrxSystem,
+        table: &Table,
+        row: &mut Tuple,
+    ) -> Result<bool> {
+        let index = table.clustered();
+        for _ in 0..VERSIONS_MAX {
+            let id = undo_row::trx_id_of(index, row);
+            if sys.registry.active_owner(id).is_none() {
+                return Ok(row.info_bits & DELETED == 0);
+            }
+            if !self.step_back(mtr, sys, table, row)? {
+                return Ok(false);
+            }
+        }
+        Err(circular(table, index))
+    }
 }
 
 #[cold]

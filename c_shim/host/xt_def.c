@@ -189,6 +189,7 @@ static uint8_t type_back(const xt_column *c)
 
 static void column_back(struct column *to, const xt_column *c)
 {
+    static const uint8_t widths[] = { 4, 6, 9, 11, 20 };
     uint32_t mbmaxlen = coll_mbmaxlen(c->collation);
 
     to->name = strdup(c->name);
@@ -202,8 +203,10 @@ static void column_back(struct column *to, const xt_column *c)
         to->length = c->precision;
     else if (to->type == CT_TEXT || to->type == CT_BLOB || to->type == CT_GEOMETRY)
         to->length = c->length_bytes;
+    else if (to->type <= CT_BIGINT) /* the display widths that CREATE TABLE gives */
+        to->length = widths[to->type] - (uint32_t)(to->flags & COL_UNSIGNED && to->type != CT_BIGINT);
     else
-        to->length = c->octets;
+        to->length = to->type == CT_YEAR ? 4 : c->octets;
     to->char_length = c->octets / (mbmaxlen > 0 ? mbmaxlen : 1);
 }
 

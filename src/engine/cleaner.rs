@@ -13,7 +13,7 @@ use crate::recovery::Pending;
 use crate::redo::{CheckpointNeeded, Made};
 use crate::settings::{Settings, ids};
 use crate::sync::Arc;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::words::{Error, Lsn, Result};
 
 /// Length of a round when nobody wants anything.
@@ -29,6 +29,8 @@ pub(super) struct Cleaner {
     stop: AtomicBool,
     /// Somebody waits for log room.
     urgent: AtomicBool,
+    /// The log's end at the round before.
+    last_lsn: AtomicU64,
 }
 
 /// The hook in the log: it outlives the cleaner's engine by nothing.
@@ -53,6 +55,7 @@ impl Cleaner {
             settings: settings.clone(),
             stop: AtomicBool::new(false),
             urgent: AtomicBool::new(false),
+            last_lsn: AtomicU64::new(0),
         })
     }
 
@@ -129,13 +132,13 @@ impl Cleaner {
             false => (dirty_pct - pct_max) / pct_max + f64::from(u8::from(dirty_pct > pct_max)),
         };
         let pressure = by_age.max(by_dirty).clamp(0.0, 1.0);
+        let lsn = self.ctx.log.lsn().0;
+        // Relaxed: this thread's own note.
+        let idle = self.last_lsn.swap(lsn, Ordering::Relaxed) == lsn;
         if pressure <= 0.0 {
-            // Nothing presses: the oldest pages trickle out, so that a restart finds little to do.
-            return if wanted {
-                0
-            } else {
-                low.min(dirty).div_ceil(8)
-            };
+            // Nothing presses. While nobody writes, pages trickle out, so that a restart finds little
+            // to do; else their syncs would only delay commits.
+            return if idle && !wanted { low } else { 0 };
         }
         low + ((high.saturating_sub(low)) as f64 * pressure * pressure) as usize
     }

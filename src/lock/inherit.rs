@@ -74,15 +74,21 @@ impl LockTable {
     }
 
     /// The record `from` goes away; `to` is its successor (on the same page or another). Locks on
-    /// it become gap locks on the successor, waiting requests end as granted: whoever waited
-    /// looks again and finds the record gone.
+    /// it, waited for or held, become gap locks on the successor; waiting requests end as granted:
+    /// whoever waited looks again and finds the record gone.
     pub fn removed(&self, from: (PageId, HeapNo), to: (PageId, HeapNo)) {
         let (mut a, mut b) = self.two_shards(from.0, to.0);
         let Some(source) = a.get_mut(&from.0) else {
             return;
         };
-        let gaps = gaps_on(source, from.1, |_| true);
+        let mut gaps = gaps_on(source, from.1, |_| true);
         let (granted, waiting) = source.take_heap(from.1);
+        // Who waits for the record gets the gap where it was: two inserts that waited for one and
+        // the same key must not both go on (InnoDB's rule).
+        for w in waiting.iter().filter(|w| w.wait.ended().is_none()) {
+            let owner = &w.wait.owner;
+            gaps.extend(as_gap(owner, w.mode).map(|mode| (owner.clone(), mode)));
+        }
         for (owner, _) in granted {
             owner.forget_locks(1);
         }

@@ -231,6 +231,8 @@ fn a_removed_record_leaves_its_gap_locked_and_wakes_its_waiters() {
     assert_eq!(w.sleep(Duration::ZERO), Some(WaitEnd::Granted));
     let insert = queued(locks.lock_insert(&c, page(3), HeapNo::SUPREMUM));
     locks.release_all(&a);
+    assert_eq!(insert.sleep(Duration::ZERO), None);
+    locks.release_all(&b);
     assert_eq!(insert.sleep(Duration::ZERO), Some(WaitEnd::Granted));
 }
 
@@ -406,4 +408,26 @@ fn every_cycle_that_a_request_closes_is_broken() {
     let broken =
         end == Err(Error::Deadlock) || c_waits.sleep(Duration::ZERO) == Some(WaitEnd::Deadlock);
     assert!(broken, "{end:?}");
+}
+
+/// Two inserts wait for the duplicate that a third transaction takes back: each keeps the other from
+/// inserting, and the later one is the victim.
+#[test]
+fn those_who_waited_for_a_removed_record_have_its_gap() {
+    let locks = LockTable::new();
+    let (a, b, c) = (locks.owner(), locks.owner(), locks.owner());
+    let record = (page(3), HeapNo(2));
+    locks.make_explicit(&a, record.0, record.1);
+    let b_waits = queued(locks.lock_record(&b, record.0, record.1, RecordMode::S_NEXT_KEY));
+    let c_waits = queued(locks.lock_record(&c, record.0, record.1, RecordMode::S_NEXT_KEY));
+    locks.removed(record, (page(3), HeapNo::SUPREMUM));
+    assert_eq!(b_waits.sleep(Duration::ZERO), Some(WaitEnd::Granted));
+    assert_eq!(c_waits.sleep(Duration::ZERO), Some(WaitEnd::Granted));
+    let b_inserts = queued(locks.lock_insert(&b, page(3), HeapNo::SUPREMUM));
+    let c_inserts = queued(locks.lock_insert(&c, page(3), HeapNo::SUPREMUM));
+    let end = locks.wait(&c_inserts, LONG, &never);
+    assert_eq!(end, Err(Error::Deadlock));
+    locks.release_all(&c);
+    locks.release_all(&a);
+    assert_eq!(b_inserts.sleep(Duration::ZERO), Some(WaitEnd::Granted));
 }

@@ -181,7 +181,8 @@ static unsigned take(struct modifier *mo, struct collection *c, bool *done)
     unsigned code = mo->s->diag.error;
     if (!code && !keep && mo->t->eng->ops->unlock_row)
         mo->t->eng->ops->unlock_row(mo->t);
-    if (!code && keep)
+    bool again = keep && mo->t->eng->ops->was_semi_consistent && mo->t->eng->ops->was_semi_consistent(mo->t);
+    if (!code && keep && !again) /* again: the next read gives this row once more, locked */
         code = c ? collect(mo, c) : change(mo);
     mo->s->row_number += !c;
     bool sorting = mo->m->order_count && !mo->plan.ordered;
@@ -269,6 +270,8 @@ static unsigned prepare(struct modifier *mo, session *s, struct modify *m, bool 
         return se_error(s, rc, mo->def, mo->t);
     mo->plan = plan_make(&mo->scope, mo->t, m->where, m->order, m->order_count, m->force_index,
                          m->ignore_index);
+    if (mo->t->eng->ops->semi_consistent)
+        mo->t->eng->ops->semi_consistent(mo->t);
     return s->diag.error;
 }
 

@@ -260,6 +260,10 @@ struct se_ops {
     uint32_t (*ref_length)(se_table *t);
     void (*position)(se_table *t, const uint8_t *row, uint8_t *ref);
     int (*rnd_pos)(se_table *t, uint8_t *row, const uint8_t *ref);
+    /* UPDATE, DELETE: rows that others hold locked may be shown as last committed. One that matches is
+     * read again by reading on, then locked. Both may be NULL. */
+    void (*semi_consistent)(se_table *t);
+    bool (*was_semi_consistent)(se_table *t);
     void (*unlock_row)(se_table *t); /* the row just read does not match WHERE; may be NULL */
 
     /* Writing. update and delete act on the row read last; `old` is its image. */

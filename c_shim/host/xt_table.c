@@ -254,6 +254,16 @@ static void op_unlock_row(se_table *t)
     api_of(handle_of(t))->unlock_row(handle_of(t)->table);
 }
 
+static void op_semi_consistent(se_table *t)
+{
+    api_of(handle_of(t))->table_extra(handle_of(t)->table, XT_EXTRA_SEMI_CONSISTENT);
+}
+
+static bool op_was_semi_consistent(se_table *t)
+{
+    return api_of(handle_of(t))->was_semi_consistent(handle_of(t)->table);
+}
+
 /* ----------------------------------------------------------------------------------- writing */
 
 static int op_write_row(se_table *t, uint8_t *row)
@@ -503,6 +513,8 @@ void xt_table_ops(struct se_ops *ops)
     ops->position = op_position;
     ops->rnd_pos = op_rnd_pos;
     ops->unlock_row = op_unlock_row;
+    ops->semi_consistent = op_semi_consistent;
+    ops->was_semi_consistent = op_was_semi_consistent;
     ops->write_row = op_write_row;
     ops->update_row = op_update_row;
     ops->delete_row = op_delete_row;

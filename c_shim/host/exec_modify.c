@@ -270,7 +270,7 @@ static unsigned prepare(struct modifier *mo, session *s, struct modify *m, bool 
         return se_error(s, rc, mo->def, mo->t);
     mo->plan = plan_make(&mo->scope, mo->t, m->where, m->order, m->order_count, m->force_index,
                          m->ignore_index);
-    if (mo->t->eng->ops->semi_consistent)
+    if (update && mo->t->eng->ops->semi_consistent) /* the server waits in DELETE */
         mo->t->eng->ops->semi_consistent(mo->t);
     return s->diag.error;
 }

@@ -260,7 +260,7 @@ struct se_ops {
     uint32_t (*ref_length)(se_table *t);
     void (*position)(se_table *t, const uint8_t *row, uint8_t *ref);
     int (*rnd_pos)(se_table *t, uint8_t *row, const uint8_t *ref);
-    /* UPDATE, DELETE: rows that others hold locked may be shown as last committed. One that matches is
+    /* UPDATE: rows that others hold locked may be shown as last committed. One that matches is
      * read again by reading on, then locked. Both may be NULL. */
     void (*semi_consistent)(se_table *t);
     bool (*was_semi_consistent)(se_table *t);

@@ -48,6 +48,11 @@ impl Dict {
         if !ctx.spaces.vfs().exists(&path)? {
             return Ok(None);
         }
+        // A new table of the same name: its page 0 may never have been written.
+        let is_other = |space: &Arc<Space>| space.id() != row.space && space.path() == path;
+        if ctx.spaces.all().iter().any(is_other) {
+            return Ok(None);
+        }
         let none = |_: PageId| None;
         match ctx.spaces.open_table(row.space, &name, &none) {
             Ok(space) => Ok(Some(space)),

@@ -428,7 +428,9 @@ impl TableHandle {
 
     /// The row read last is the committed version of a row that someone holds locked.
     pub fn was_semi_consistent(&self) -> bool {
-        self.cursor.as_ref().is_some_and(Cursor::was_semi_consistent)
+        self.cursor
+            .as_ref()
+            .is_some_and(Cursor::was_semi_consistent)
     }
 
     fn check_current(&self) -> Result<()> {

@@ -1,16 +1,17 @@
 //! Transactions without a session: those that a start found, and what purge does for all.
 
 use crate::dict::Dict;
+use crate::dict::system_tables::IndexRow;
 use crate::lock::TableMode;
 use crate::mtr::PageCtx;
 use crate::os::thread::Threads;
 use crate::purge::{Control, Coordinator, RowPurger};
-use crate::row::{self, DictTables};
+use crate::row::{self, DictTables, HasTrees, Tables};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::trx::{Detached, Trx, TrxSystem};
 use crate::undo::resurrect::{self, FoundUndoLog};
-use crate::words::{Error, Result, SessionId};
+use crate::words::{Error, Result, SessionId, TableId};
 
 /// What works on transactions in the background.
 pub(super) struct Transactions {
@@ -92,7 +93,7 @@ impl Transactions {
         }
     }
 
-    fn purger<'t>(&'t self, tables: &'t DictTables<'t>) -> RowPurger<'t> {
+    fn purger<'t>(&'t self, tables: &'t PurgeTables<'t>) -> RowPurger<'t> {
         RowPurger {
             ctx: &self.ctx,
             sys: &self.sys,
@@ -132,7 +133,7 @@ impl Transactions {
         let this = self.clone();
         workers.start("xt_purge", move || {
             let mut coordinator = Coordinator::new(this.sys.clone(), this.purge.clone());
-            let tables = this.tables();
+            let tables = PurgeTables(this.tables());
             coordinator.run(&this.ctx, &this.purger(&tables), &|error| match error {
                 Error::Stopped(_) => {}
                 error => log::error!("purge: {error}"),
@@ -149,7 +150,7 @@ impl Transactions {
     ///
     /// Errors: as `Coordinator::drain`.
     pub(super) fn purge_all(&self) -> Result<()> {
-        let tables = self.tables();
+        let tables = PurgeTables(self.tables());
         Coordinator::new(self.sys.clone(), Arc::new(Control::new()))
             .drain(&self.ctx, &self.purger(&tables))
     }
@@ -158,5 +159,24 @@ impl Transactions {
     pub(super) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.purge.stop(&self.sys);
+    }
+}
+
+/// The dictionary's tables for purge: a file is removed only while no DDL runs, which might be about
+/// to give its name to another.
+struct PurgeTables<'d>(DictTables<'d>);
+
+impl Tables for PurgeTables<'_> {
+    fn open(&self, id: TableId) -> Result<Option<Arc<dyn HasTrees>>> {
+        self.0.open(id)
+    }
+
+    fn drop_tree(&self, row: &IndexRow) -> Result<()> {
+        let _no_ddl = self.0.dict.exclusive();
+        self.0.drop_tree(row)
+    }
+
+    fn undo_rename(&self, id: TableId, old_name: &str) -> Result<()> {
+        self.0.undo_rename(id, old_name)
     }
 }

@@ -88,9 +88,9 @@ impl Registry {
     pub fn insert(&self, space: Space) -> Result<Arc<Space>> {
         let space = Arc::new(space);
         let mut shard = self.shard(space.id()).write();
-        if let Some(other) = shard.get(&space.id()) {
-            let (id, path) = (space.id(), other.path());
+        if let Some(other) = shard.get(&space.id()).cloned() {
             drop(shard);
+            let (id, path) = (space.id(), other.path());
             return Err(Error::TablespaceExists(
                 format!("{id} is {path}, so {} cannot have that id", space.path()).into(),
             ));

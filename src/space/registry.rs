@@ -289,7 +289,7 @@ impl Registry {
         let list = std::mem::take(&mut *self.modified.lock());
         let names = list
             .iter()
-            .map(|space| (space.id(), space.path()))
+            .map(|space| (space.id(), self.log_path(space)))
             .collect();
         let (leaving, staying): (Vec<_>, Vec<_>) = list
             .into_iter()

@@ -16,7 +16,7 @@
 //! Crash:   between the mini-transactions of one row: rollback finds the undo record and undoes
 //!          what of the row's change is there.
 //! Read:    codec.rs, entry.rs, op.rs, insert.rs, update.rs, delete.rs, lock_row.rs, version.rs,
-//!          read.rs, rollback.rs, purge.rs.
+//!          read.rs, scan.rs, examine.rs, rollback.rs, purge.rs.
 
 #![forbid(unsafe_code)]
 
@@ -25,6 +25,7 @@ mod codec;
 mod convert;
 mod delete;
 mod entry;
+mod examine;
 mod insert;
 mod key;
 mod lock_row;

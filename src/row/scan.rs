@@ -4,15 +4,13 @@
 //! a call it keeps its leaf from row to row. A row that needs its clustered record is fetched with
 //! the leaf let go: what a view sees cannot be purged meanwhile, and what is locked cannot change.
 
-use super::entry;
-use super::lock_row::{self, lock_clustered, lock_plain, lock_secondary};
+use super::lock_row::{self, lock_plain};
 use super::op::{Op, Patience};
-use super::read::{Find, Locking, Reader, Rows, Sight, Via, load_record, load_version, look_up};
+use super::read::{Find, Locking, Reader, Rows, Sight, Via, look_up};
 use crate::lock::{Outcome, RecordKind, RecordMode, Wait};
 use crate::mtr::Mtr;
-use crate::page::{RecordView, SearchMode, layout, record};
-use crate::schema::compare::compare_fields;
-use crate::schema::{FieldRef, KeyKind, Tuple};
+use crate::page::{SearchMode, layout, record};
+use crate::schema::Tuple;
 use crate::sync::Arc;
 use crate::tree::{Intent, Position, Seek, StoredPosition, Tree};
 use crate::words::{Error, Result};
@@ -54,7 +52,7 @@ impl Start {
 
 /// How far the rows must agree with the key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Same {
+pub(super) enum Same {
     Any,
     Equal,
     /// The last part of the key may be the beginning of a text.
@@ -63,23 +61,23 @@ enum Same {
 
 /// A place in an index.
 pub struct Cursor {
-    index: usize,
-    stored: StoredPosition,
+    pub(super) index: usize,
+    pub(super) stored: StoredPosition,
     /// The search entry.
-    key: Tuple,
-    same: Same,
+    pub(super) key: Tuple,
+    pub(super) same: Same,
     /// Clustered key of the current row.
-    current: Tuple,
-    has_current: bool,
+    pub(super) current: Tuple,
+    pub(super) has_current: bool,
     /// Rows that are locked by others are shown as last committed (READ COMMITTED only).
-    semi_consistent: bool,
+    pub(super) semi_consistent: bool,
     /// The row read last is such a one: `Next` reads it again, and waits.
-    shown_unlocked: bool,
+    pub(super) shown_unlocked: bool,
     /// It is being read again.
-    repeat: bool,
+    pub(super) repeat: bool,
     /// New locks of the row read last: on the entry, on the clustered record of a secondary one.
-    new_locks: (bool, bool),
-    locked: RecordMode,
+    pub(super) new_locks: (bool, bool),
+    pub(super) locked: RecordMode,
 }
 
 enum Reached {
@@ -96,7 +94,7 @@ enum Reached {
     Pause,
 }
 
-enum Verdict {
+pub(super) enum Verdict {
     Row,
     Skip,
     Beyond,
@@ -105,15 +103,15 @@ enum Verdict {
 }
 
 /// What holds during one call.
-struct Call<'s> {
-    sight: &'s Sight,
-    same: Same,
-    forward: bool,
-    locks_gaps: bool,
+pub(super) struct Call<'s> {
+    pub(super) sight: &'s Sight,
+    pub(super) same: Same,
+    pub(super) forward: bool,
+    pub(super) locks_gaps: bool,
     /// The clustered record is not needed.
-    covers: bool,
+    pub(super) covers: bool,
     /// A match of the whole unique key is locked without its gap.
-    unique: bool,
+    pub(super) unique: bool,
 }
 
 impl Cursor {
@@ -443,202 +441,12 @@ impl Cursor {
         };
         Ok(if there { Advanced::To } else { Advanced::End })
     }
-
-    /// Looks at one entry: is it in the range, can it be seen, can it be locked? Hands it out if the
-    /// leaf has all that is wanted.
-    fn examine(
-        &mut self,
-        op: &mut Op<'_>,
-        reader: &mut Reader<'_>,
-        mtr: &mut Mtr<'_>,
-        call: &Call<'_>,
-        at: &Position,
-        rows: &mut Rows<'_>,
-    ) -> Result<Verdict> {
-        let trees = reader.trees;
-        let tree = &trees[self.index];
-        let work = &mut *reader.work;
-        let view = mtr.view(at.page);
-        let record = RecordView::new(view, at.rec, tree.index(), &mut work.offsets)?;
-        if call.same != Same::Any && !self.matches(tree, &record, call.same) {
-            let mode = lock_row::mode(reader.locking == Locking::Exclusive, RecordKind::Gap);
-            if call.locks_gaps && call.forward {
-                if let Outcome::Wait(wait) = lock_plain(op.trx, mtr, at, mode) {
-                    return Ok(Verdict::Wait(wait));
-                }
-            }
-            return Ok(Verdict::Beyond);
-        }
-        let deleted = record.is_deleted();
-        if reader.locking != Locking::None {
-            let gap = call.locks_gaps && (!call.unique || deleted);
-            let kind = if gap {
-                RecordKind::NextKey
-            } else {
-                RecordKind::Record
-            };
-            let mode = lock_row::mode(reader.locking == Locking::Exclusive, kind);
-            self.locked = mode;
-            self.new_locks = (lock_row::is_new(op.trx, mtr, at, mode), false);
-            let outcome = match record.trx_id() {
-                Some(trx_id) => lock_clustered(op.trx, mtr, at, trx_id, mode),
-                None => lock_secondary(op.trx, mtr, trees, tree, at, mode)?,
-            };
-            if let Outcome::Wait(wait) = outcome {
-                let shows = self.semi_consistent && !self.repeat && !call.unique;
-                let by_row = self.index == 0 && !op.trx.isolation().locks_gaps();
-                if shows && by_row && op.patience != Patience::SkipLocked {
-                    call.sight.sys.locks.cancel(&wait);
-                    return self.show_unlocked(reader, mtr, call, at, rows);
-                }
-                return Ok(Verdict::Wait(wait));
-            }
-            if deleted {
-                return Ok(Verdict::Skip);
-            }
-        }
-        match self.index {
-            0 => self.examine_clustered(reader, mtr, call, at, rows),
-            _ => self.examine_secondary(reader, mtr, call, at, rows),
-        }
-    }
-
-    /// Hands out the last committed version of a row that another transaction holds locked.
-    fn show_unlocked(
-        &mut self,
-        reader: &mut Reader<'_>,
-        mtr: &mut Mtr<'_>,
-        call: &Call<'_>,
-        at: &Position,
-        rows: &mut Rows<'_>,
-    ) -> Result<Verdict> {
-        let tree = &reader.trees[0];
-        let work = &mut *reader.work;
-        let index = tree.index();
-        let view = mtr.view(at.page);
-        RecordView::with_offsets(view, at.rec, index, &work.offsets).copy_to(&mut work.row);
-        let (sys, table) = (&call.sight.sys, tree.table());
-        if !work
-            .versions
-            .last_committed(mtr, sys, table, &mut work.row)?
-        {
-            return Ok(Verdict::Skip);
-        }
-        self.current
-            .copy_prefix_of(&work.row, index.n_uniq as usize);
-        load_version(reader, mtr, rows)?;
-        self.shown_unlocked = true;
-        Ok(Verdict::Row)
-    }
-
-    fn examine_clustered(
-        &mut self,
-        reader: &mut Reader<'_>,
-        mtr: &mut Mtr<'_>,
-        call: &Call<'_>,
-        at: &Position,
-        rows: &mut Rows<'_>,
-    ) -> Result<Verdict> {
-        let tree = &reader.trees[0];
-        let work = &mut *reader.work;
-        let index = tree.index();
-        let record = RecordView::with_offsets(mtr.view(at.page), at.rec, index, &work.offsets);
-        let trx_id = record.trx_id().unwrap_or_default();
-        let sight = call.sight;
-        let unseen = match &sight.view {
-            Some(view) if !view.sees(&sight.sys.registry, trx_id) => Some(view),
-            _ => None,
-        };
-        if let Some(view) = unseen {
-            record.copy_to(&mut work.row);
-            let table = tree.table();
-            if !work
-                .versions
-                .visible(mtr, &sight.sys, table, view, &mut work.row)?
-            {
-                return Ok(Verdict::Skip);
-            }
-            self.current
-                .copy_prefix_of(&work.row, index.n_uniq as usize);
-            load_version(reader, mtr, rows)?;
-            return Ok(Verdict::Row);
-        }
-        if record.is_deleted() {
-            return Ok(Verdict::Skip);
-        }
-        record.copy_key_to(&mut self.current, index.n_uniq as usize);
-        load_record(reader, mtr, at, rows)?;
-        Ok(Verdict::Row)
-    }
-
-    fn examine_secondary(
-        &mut self,
-        reader: &mut Reader<'_>,
-        mtr: &mut Mtr<'_>,
-        call: &Call<'_>,
-        at: &Position,
-        rows: &mut Rows<'_>,
-    ) -> Result<Verdict> {
-        let clustered = reader.trees[0].index();
-        let tree = &reader.trees[self.index];
-        let work = &mut *reader.work;
-        let view = mtr.view(at.page);
-        let record = RecordView::with_offsets(view, at.rec, tree.index(), &work.offsets);
-        let max = layout::max_trx_id(view);
-        let all_seen = match (&call.sight.view, reader.locking) {
-            (Some(view), _) => view.sees_all_up_to(max),
-            (None, Locking::None) => false,
-            (None, _) => true,
-        };
-        if all_seen && record.is_deleted() {
-            return Ok(Verdict::Skip);
-        }
-        let get = |i| record.field(i);
-        let collations = tree.collations();
-        entry::clustered_key(tree.index(), clustered, get, collations, &mut work.key)?;
-        if all_seen && call.covers && reader.locking != Locking::Exclusive {
-            self.current.clone_from(&work.key);
-            let image = rows.image();
-            let (template, columns) = (reader.template, reader.columns);
-            let blobs = &mut work.blobs;
-            template.load(self.index, columns, get, image, reader.heap, blobs)?;
-            return Ok(Verdict::Row);
-        }
-        record.copy_to(&mut work.entry);
-        // Whoever changed the page may be rolling back: unless all of them are past, the row's
-        // version must be asked whether it has the entry.
-        Ok(Verdict::LookUp { surely: all_seen })
-    }
-
-    /// True if the record begins with the search entry.
-    fn matches(&self, tree: &Tree, record: &RecordView<'_>, same: Same) -> bool {
-        let last = self.key.len().saturating_sub(1);
-        (0..self.key.len()).all(|i| {
-            let field = &tree.index().fields[i];
-            let (mut value, key) = (record.field(i), self.key.field(i));
-            if let (Same::Prefix, true, FieldRef::Bytes(text)) = (same, i == last, value) {
-                let wanted = key.len();
-                if is_text(field.kind) && text.len() > wanted {
-                    value = FieldRef::Bytes(&text[..wanted]);
-                }
-            }
-            compare_fields(field, value, key, tree.collations()).is_eq()
-        })
-    }
 }
 
 enum Advanced {
     To,
     End,
     Wait(Arc<Wait>),
-}
-
-/// Kinds of which a key image may end inside a value.
-fn is_text(kind: KeyKind) -> bool {
-    matches!(
-        kind,
-        KeyKind::Text(_) | KeyKind::TextTrimmed(_) | KeyKind::Bytes | KeyKind::PaddedBytes
-    )
 }
 
 fn is_row(mtr: &Mtr<'_>, at: &Position) -> bool {

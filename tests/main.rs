@@ -1,6 +1,9 @@
 //! All tests that need more than one module of the crate, in one binary: each links the whole engine.
 
 mod abi;
+mod corrupt;
+mod crash;
+mod datadir;
 mod engine;
 mod host;
 mod redo;

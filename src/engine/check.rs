@@ -4,7 +4,7 @@ use super::handle::TableHandle;
 use super::session::Session;
 use super::types::{CheckFinding, Severity};
 use crate::row::Patience;
-use crate::words::{Error, Result};
+use crate::words::{Error, Result, TrxId};
 
 impl TableHandle {
     /// Walks all indexes; `found` gets each finding, and returns false to stop (`Interrupted`).
@@ -19,6 +19,7 @@ impl TableHandle {
         let _ = extended;
         let mut sound = true;
         let mut rows = None;
+        let before = self.activity();
         for position in 0..self.table().trees().len() {
             let table = self.table().clone();
             let name = table.def().indexes[position].name.clone();
@@ -51,7 +52,7 @@ impl TableHandle {
             match rows {
                 None => rows = Some(live),
                 // Others change the table meanwhile: a difference is worth a word, not an alarm.
-                Some(rows) if rows != live && !self.is_quiet() => {}
+                Some(rows) if rows != live && !self.was_quiet(before) => {}
                 Some(rows) if rows != live => {
                     sound = false;
                     let text =
@@ -64,10 +65,15 @@ impl TableHandle {
         Ok(sound)
     }
 
-    /// True if no transaction is open that could have changed the table while it was walked.
-    fn is_quiet(&self) -> bool {
-        let open = self.engine().trx().list();
-        open.iter().all(|trx| trx.rows_modified == 0)
+    /// Transactions that have written and not ended, recovered ones included; and the next id.
+    fn activity(&self) -> (usize, TrxId) {
+        let registry = &self.engine().trx().registry;
+        (registry.counts().0, registry.next_id())
+    }
+
+    /// True if none was there when the walk began, and none has begun since.
+    fn was_quiet(&self, before: (usize, TrxId)) -> bool {
+        before.0 == 0 && self.activity() == before
     }
 }
 

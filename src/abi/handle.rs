@@ -4,9 +4,11 @@
 //! was filled. Looking one up compares the whole number with the cell's, so that a handle that was
 //! closed, belongs to another kind, or was never ours is found out without following it.
 //!
-//!     bit 63..60  kind (1 engine, 2 session, 3 table, 4 description)
-//!     bit 59..20  serial number, never used twice
-//!     bit 19..0   cell
+//! ```text
+//! bit 63..60  kind (1 engine, 2 session, 3 table, 4 description)
+//! bit 59..20  serial number, never used twice
+//! bit 19..0   cell
+//! ```
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;

@@ -3,9 +3,11 @@
 //! Pin word: count in the low bits, `OWNED` on top. A frame that is free, being evicted or being
 //! set up is OWNED with count 0, so a stale look-up cannot pin it (P3, P5).
 //!
-//!     OWNED (free list) ──table::insert──▶ pinned, LOADING ──finish_load──▶ READY
-//!       ▲                                     └── fail_load ──▶ FAILED ──last unpin──┐
-//!       └───────────── try_own (pins 0 → OWNED), out of table ◀────── READY, clean ◀─┘
+//! ```text
+//! OWNED (free list) ──table::insert──▶ pinned, LOADING ──finish_load──▶ READY
+//!   ▲                                     └── fail_load ──▶ FAILED ──last unpin──┐
+//!   └───────────── try_own (pins 0 → OWNED), out of table ◀────── READY, clean ◀─┘
+//! ```
 //!
 //! Write state (`WriteState`), drawn in docs/ARCHITECTURE.md section 5: `flush_list` performs every
 //! arrow. CLEAN → DIRTY and DIRTY → IN_FLIGHT happen under the page's X or U latch, all others under

@@ -42,8 +42,10 @@ pub(super) struct Part {
 
 /// A tablespace.
 ///
-///     Normal ──a write or sync fails──▶ Failed        (`Space::fail`)
-///     Normal, Failed ──DROP──▶ Deleting               (`Space::stop_io`)
+/// ```text
+/// Normal ──a write or sync fails──▶ Failed        (`Space::fail`)
+/// Normal, Failed ──DROP──▶ Deleting               (`Space::stop_io`)
+/// ```
 #[derive(Debug)]
 pub struct Space {
     id: SpaceId,

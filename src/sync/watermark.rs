@@ -159,12 +159,12 @@ mod tests {
                             .wrapping_add(1442695040888963407);
                         let len = 8 * (1 + (x >> 60));
                         let start = next.fetch_add(len, Ordering::Relaxed);
+                        for at in (start..(start + len).min(400_000)).step_by(8) {
+                            done[at as usize / 8].store(true, Ordering::Relaxed);
+                        }
                         if start + len > 400_000 {
                             mark.mark(start, start + len, &|| true);
                             return;
-                        }
-                        for at in (start..start + len).step_by(8) {
-                            done[at as usize / 8].store(true, Ordering::Relaxed);
                         }
                         mark.mark(start, start + len, &|| false);
                         let reached = mark.reached().min(400_000);

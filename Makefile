@@ -13,11 +13,11 @@ TARGET   := $(or $(CARGO_TARGET_DIR),target)
 OUT      := $(TARGET)/$(PROFILE)
 profile   = $(if $(filter release,$(PROFILE)),--release,)
 
-HOST_SOURCES := $(wildcard c_shim/host/*.c)
-HOST_OBJECTS := $(HOST_SOURCES:c_shim/host/%.c=$(OUT)/host/%.o)
+HOST_SOURCES := $(wildcard c_shim/common/*.c c_shim/host/*.c)
+HOST_OBJECTS := $(patsubst %.c,$(OUT)/host/%.o,$(notdir $(HOST_SOURCES)))
 HOST         := $(if $(filter %/main.c,$(HOST_SOURCES)),$(OUT)/xtradb-host)
 EDITLINE     := $(shell pkg-config --exists libedit 2>/dev/null && echo yes)
-HOST_CFLAGS  := -std=gnu11 -Wall -Wextra -Werror -pthread -D_GNU_SOURCE -Iinclude -Ic_shim/host \
+HOST_CFLAGS  := -std=gnu11 -Wall -Wextra -Werror -pthread -D_GNU_SOURCE -Iinclude -Ic_shim/common -Ic_shim/host \
                 $(if $(EDITLINE),-DHAVE_LIBEDIT $(shell pkg-config --cflags libedit 2>/dev/null))
 HOST_LIBS    := -ldl -lpthread -lm $(if $(EDITLINE),$(shell pkg-config --libs libedit 2>/dev/null))
 
@@ -42,7 +42,9 @@ library:
 
 host: $(HOST)
 
-$(OUT)/host/%.o: c_shim/host/%.c Makefile
+vpath %.c c_shim/common c_shim/host
+
+$(OUT)/host/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	@echo '  CC    $<'
 	@$(CC) $(CFLAGS) $(HOST_CFLAGS) -MMD -MP -c $< -o $@

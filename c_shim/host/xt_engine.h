@@ -16,6 +16,7 @@
 #include <xtradb.h>
 
 #include "host.h"
+#include "loader.h"
 
 #define QUERY_TEXT_MAX 1024
 #define XT_NAME_MAX 1024 /* "database/table" in file-name encoding */
@@ -63,12 +64,6 @@ typedef struct xt_handle {
 } xt_handle;
 
 /* The library knows how long its descriptions are; a later one may say more than this host reads. */
-static inline const xt_plugin *xt_plugin_at(const xt_plugin *first, uint32_t index)
-{
-    return (const xt_plugin *)(const void *)((const char *)first +
-                                             (size_t)index * first->struct_size);
-}
-
 static inline const xt_setting *xt_setting_at(const xt_setting *first, uint32_t index)
 {
     return (const xt_setting *)(const void *)((const char *)first +

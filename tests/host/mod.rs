@@ -64,8 +64,9 @@ fn the_builtin_heap_engine_keeps_its_promises() {
 
 /// The sources of the host without main.c.
 fn host_sources() -> Vec<PathBuf> {
-    std::fs::read_dir(root().join("c_shim/host"))
-        .expect("the folder can be read")
+    ["c_shim/common", "c_shim/host"]
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(root().join(folder)).expect("the folder can be read"))
         .map(|entry| entry.expect("the folder can be read").path())
         .filter(|path| path.extension().is_some_and(|e| e == "c") && !path.ends_with("main.c"))
         .collect()
@@ -86,6 +87,8 @@ fn random_statements_and_rollbacks_leave_the_heap_as_a_model_has_it() {
             ])
             .arg("-I")
             .arg(root().join("include"))
+            .arg("-I")
+            .arg(root().join("c_shim/common"))
             .arg("-I")
             .arg(root().join("c_shim/host"))
             .arg(root().join("tests/host/heap_fuzz.c"))

@@ -10,7 +10,7 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-flags="-std=gnu11 -D_GNU_SOURCE -pthread -Wall -Wextra -Werror -O1 -g -I$root/include -I$root/c_shim/host"
+flags="-std=gnu11 -D_GNU_SOURCE -pthread -Wall -Wextra -Werror -O1 -g -I$root/include -I$root/c_shim/common -I$root/c_shim/host"
 if [ "${SANITIZE:-0}" = 1 ]; then
     flags="$flags -Wno-format-truncation -fsanitize=address,undefined -fno-sanitize-recover"
     export ASAN_OPTIONS=detect_leaks=0
@@ -22,7 +22,7 @@ if [ -n "${OBJECTS:-}" ]; then
     edit=$(pkg-config --libs libedit 2> /dev/null || true) # as the Makefile builds them
 else
     OBJECTS=$work
-    for source in "$root"/c_shim/host/*.c; do
+    for source in "$root"/c_shim/common/*.c "$root"/c_shim/host/*.c; do
         ${CC:-cc} $flags -c "$source" -o "$work/$(basename "$source" .c).o"
     done
 fi

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "log.h"
-#include "xt_engine.h"
 
 #define API_SYMBOL "xtradb_api"
 

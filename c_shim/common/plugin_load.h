@@ -8,8 +8,8 @@
  * Only the first "=" or "#" of an item splits it. The parser knows nothing of libraries: it hands
  * each item to a callback, and the first item that fails ends the list.
  */
-#ifndef XTRADB_HOST_PLUGIN_LOAD_H
-#define XTRADB_HOST_PLUGIN_LOAD_H
+#ifndef XTRADB_COMMON_PLUGIN_LOAD_H
+#define XTRADB_COMMON_PLUGIN_LOAD_H
 
 #include <stdbool.h>
 

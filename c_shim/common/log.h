@@ -6,8 +6,8 @@
  * Any thread may log; a line is written by one write(2), so lines never mix. Nothing here blocks
  * on a latch: the engine may call it under its page latches.
  */
-#ifndef XTRADB_HOST_LOG_H
-#define XTRADB_HOST_LOG_H
+#ifndef XTRADB_COMMON_LOG_H
+#define XTRADB_COMMON_LOG_H
 
 #include <stdbool.h>
 

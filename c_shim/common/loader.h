@@ -6,8 +6,8 @@
  * remembered, and its file is loaded the next time through a copy with a name of its own, so that a
  * new build never turns out to be the old one. Guarded by the registry's lock.
  */
-#ifndef XTRADB_HOST_LOADER_H
-#define XTRADB_HOST_LOADER_H
+#ifndef XTRADB_COMMON_LOADER_H
+#define XTRADB_COMMON_LOADER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,7 +55,14 @@ library *library_hold(loader *l, const char *soname, host_error *error);
 /* Gives up one hold; the last one closes the library. */
 void library_release(loader *l, library *lib);
 
-/* A plugin by position. The library knows how long its descriptions are; a later one may say more. */
+/* The library knows how long its descriptions are; a later one may say more than its host reads. */
+static inline const xt_plugin *xt_plugin_at(const xt_plugin *first, uint32_t index)
+{
+    return (const xt_plugin *)(const void *)((const char *)first +
+                                             (size_t)index * first->struct_size);
+}
+
+/* A plugin by position. */
 const xt_plugin *library_plugin_at(const library *lib, uint32_t index);
 
 /* Position of a plugin by name, case ignored; -1: none. */

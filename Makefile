@@ -21,12 +21,17 @@ HOST_CFLAGS  := -std=gnu11 -Wall -Wextra -Werror -pthread -D_GNU_SOURCE -Iinclud
                 $(if $(EDITLINE),-DHAVE_LIBEDIT $(shell pkg-config --cflags libedit 2>/dev/null))
 HOST_LIBS    := -ldl -lpthread -lm $(if $(EDITLINE),$(shell pkg-config --libs libedit 2>/dev/null))
 
-.PHONY: help setup build demo test check lint install clean library host test-build
+TPCC_SOURCES := $(wildcard c_shim/tpcc/*.c)
+TPCC_OBJECTS := $(patsubst c_shim/tpcc/%.c,$(OUT)/tpcc/%.o,$(TPCC_SOURCES))
+TPCC         := $(OUT)/xtradb-tpcc
+COMMON_OBJECTS := $(patsubst c_shim/common/%.c,$(OUT)/host/%.o,$(wildcard c_shim/common/*.c))
+
+.PHONY: help setup build demo test check lint install clean library host tpcc test-build
 
 help:
 	@echo 'make demo      installs what is missing, builds, and shows the engine at work'
 	@echo 'make test      all tests (builds what they need)'
-	@echo 'make build     the library and the host, in $(OUT)'
+	@echo 'make build     the library, the host and xtradb-tpcc, in $(OUT)'
 	@echo 'make check     format, lints, layers, documents, licences, exported symbols, headers'
 	@echo 'make setup     installs what is missing (as root), or prints the command'
 	@echo 'make install   DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)'
@@ -35,7 +40,7 @@ help:
 setup:
 	@tools/setup.sh
 
-build: library host
+build: library host tpcc
 
 library:
 	$(CARGO) build $(profile)
@@ -54,7 +59,19 @@ $(OUT)/xtradb-host: $(HOST_OBJECTS)
 	@$(CC) $(CFLAGS) -rdynamic -pthread $^ -o $@.new $(HOST_LIBS)
 	@mv -f $@.new $@
 
--include $(HOST_OBJECTS:.o=.d)
+tpcc: $(TPCC)
+
+$(OUT)/tpcc/%.o: c_shim/tpcc/%.c Makefile
+	@mkdir -p $(@D)
+	@echo '  CC    $<'
+	@$(CC) $(CFLAGS) $(HOST_CFLAGS) -MMD -MP -c $< -o $@
+
+$(TPCC): $(TPCC_OBJECTS) $(COMMON_OBJECTS)
+	@echo '  LINK  $@'
+	@$(CC) $(CFLAGS) -pthread $^ -o $@.new -ldl -lpthread -lm
+	@mv -f $@.new $@
+
+-include $(HOST_OBJECTS:.o=.d) $(TPCC_OBJECTS:.o=.d)
 
 demo:
 	@tools/setup.sh
@@ -86,6 +103,7 @@ install: build
 	install -m 755 $(OUT)/libxtradb.so '$(DESTDIR)$(PREFIX)/lib/xtradb/.libxtradb.so.new'
 	mv -f '$(DESTDIR)$(PREFIX)/lib/xtradb/.libxtradb.so.new' '$(DESTDIR)$(PREFIX)/lib/xtradb/libxtradb.so'
 	$(if $(HOST),install -m 755 $(HOST) '$(DESTDIR)$(PREFIX)/bin/xtradb-host')
+	install -m 755 $(TPCC) '$(DESTDIR)$(PREFIX)/bin/xtradb-tpcc'
 	cd include && find . -name '*.h' -exec install -D -m 644 {} '$(abspath $(DESTDIR)$(PREFIX))/include/{}' \;
 	install -m 644 README.md CHANGELOG.md LICENSE '$(DESTDIR)$(PREFIX)/share/doc/xtradb'
 

@@ -13,3 +13,4 @@ mod stock;
     reason = "a toolbox: not every kind of test uses every tool"
 )]
 mod support;
+mod tpcc;

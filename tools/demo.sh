@@ -12,7 +12,7 @@ fixtures=tests/fixtures
 plugins='innodb=libxtradb.so;innodb_trx=libxtradb.so;innodb_locks=libxtradb.so;innodb_lock_waits=libxtradb.so'
 plugins+=';innodb_cmp=libxtradb.so;innodb_cmp_reset=libxtradb.so;innodb_cmpmem=libxtradb.so;innodb_cmpmem_reset=libxtradb.so'
 work=$(mktemp -d "${TMPDIR:-/tmp}/xtradb-demo.XXXXXX")
-steps=8
+steps=9
 step=0
 begin=$SECONDS
 children=()
@@ -165,6 +165,12 @@ children=()
 cat "$work/swap.out"
 [ "$(grep -c '^600$' "$work/swap.out")" -eq 2 ] || fail 'the rows are not the same before and after the swap'
 grep -q '^second.*\.9' "$work/swap.out" || fail 'the new build does not run'
+
+announce 'TPC-C: 20 seconds of orders and payments, and the books balance afterwards'
+"$out/xtradb-tpcc" --plugin-load='InnoDB=libxtradb.so' --plugin-dir="$work/plugins" --datadir="$work/tpcc" --warehouses=1 \
+    --threads=4 --seconds=20 --warmup=2 --innodb-buffer-pool-size=512M --innodb-log-file-size=256M \
+    --innodb-flush-log-at-trx-commit=2 --plot="$out/tpcc.svg" --json="$out/tpcc.json" || fail 'TPC-C'
+printf '  The picture: %s\n' "$out/tpcc.svg"
 
 announce 'The engine tells how it is'
 run "$work/data" --batch --raw -e 'SHOW ENGINE INNODB STATUS' | tee "$work/status" | head -n 60

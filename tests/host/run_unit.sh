@@ -4,7 +4,8 @@
 #   tests/host/run_unit.sh [HOST]      HOST: the xtradb-host to ask (default: one built here)
 #
 # Needs a C compiler and xz; no make, no server. SANITIZE=1 builds with address and undefined
-# behaviour checks; OBJECTS=DIR takes the host's objects from there instead of compiling them. The expected answers in tests/host/sql/*.out were recorded from a stock server by
+# behaviour checks; OBJECTS=DIR takes the host's objects from there (build.rs leaves them) instead of
+# compiling them. The expected answers in tests/host/sql/*.out were recorded from a stock server by
 # tests/host/record_sql.sh.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -19,14 +20,14 @@ status=0
 
 edit=
 if [ -n "${OBJECTS:-}" ]; then
-    edit=$(pkg-config --libs libedit 2> /dev/null || true) # as the Makefile builds them
+    edit=$(pkg-config --libs libedit 2> /dev/null || true) # as build.rs compiles them
 else
     OBJECTS=$work
     for source in "$root"/c_shim/common/*.c "$root"/c_shim/host/*.c; do
         ${CC:-cc} $flags -c "$source" -o "$work/$(basename "$source" .c).o"
     done
 fi
-objects=$(ls "$OBJECTS"/*.o | grep -v '/main\.o$')
+objects=$(ls "$OBJECTS"/*.o | grep -v '[/-]main\.o$')
 libraries="-rdynamic -ldl -lm $edit"
 for test in values parser; do
     ${CC:-cc} $flags "$root/tests/host/unit_$test.c" $objects $libraries -o "$work/unit_$test"
@@ -35,7 +36,7 @@ if [ $# -gt 0 ]; then
     host=$1
 else
     host=$work/xtradb-host
-    ${CC:-cc} $flags $objects "$OBJECTS/main.o" $libraries -o "$host"
+    ${CC:-cc} $flags $objects "$OBJECTS"/*main.o $libraries -o "$host"
 fi
 
 "$work/unit_values" || status=1

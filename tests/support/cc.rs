@@ -38,7 +38,7 @@ pub fn artifact(name: &str) -> PathBuf {
     let path = folder.join(name);
     assert!(
         path.exists(),
-        "{} is missing: run `make build PROFILE=debug` (or `make test`)",
+        "{} is missing: run `cargo build` (or `make test`)",
         path.display()
     );
     path

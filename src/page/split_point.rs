@@ -1,7 +1,7 @@
 //! Where a page is split for an insert (format-tablespace.md section 13).
 //!
-//! Ascending inserts leave full pages behind; anything else halves the bytes. Any choice is legal
-//! on disk; this one keeps pages as full as the stock server keeps them.
+//! Ascending and descending inserts leave full pages behind; anything else halves the bytes. Any
+//! choice is legal on disk; this one keeps pages as full as the stock server keeps them.
 
 use crate::format::index_page;
 use crate::schema::Index;
@@ -30,6 +30,26 @@ pub struct SplitPoint {
     /// The new record belongs to the upper half. With `first_upper` directly behind it, it is the
     /// first one there.
     pub new_is_upper: bool,
+}
+
+/// True if an insert behind `prev` goes on with a run at the end (ascending) or at the beginning
+/// (descending) of a page: a split would move nothing and leave the page as full as it is.
+pub fn continues_run(page: &[u8], prev: RecOffset) -> Result<bool> {
+    let next = layout::next(page, prev)?;
+    let (first, last) = (
+        prev == layout::infimum(page),
+        next == layout::supremum(page),
+    );
+    Ok(last && !first && follows_last_insert(page, prev)
+        || first && !last && precedes_last_insert(page, next))
+}
+
+fn follows_last_insert(page: &[u8], prev: RecOffset) -> bool {
+    !layout::is_system(page, prev) && layout::last_insert(page) == prev.at()
+}
+
+fn precedes_last_insert(page: &[u8], next: RecOffset) -> bool {
+    next != layout::supremum(page) && layout::last_insert(page) == next.at()
 }
 
 /// Chooses the split of a page with at least one record for a new record of `new_size` bytes that
@@ -81,7 +101,7 @@ fn fits(
 
 /// The insert follows the one before: split at the insert point, keeping one following record.
 fn ascending(page: &[u8], prev: RecOffset) -> Result<Option<SplitPoint>> {
-    if layout::is_system(page, prev) || layout::last_insert(page) != prev.at() {
+    if !follows_last_insert(page, prev) {
         return Ok(None);
     }
     let supremum = layout::supremum(page);
@@ -110,7 +130,7 @@ fn ascending(page: &[u8], prev: RecOffset) -> Result<Option<SplitPoint>> {
 /// The insert stands directly before the one before: the mirror image.
 fn descending(page: &[u8], prev: RecOffset) -> Result<Option<SplitPoint>> {
     let next = layout::next(page, prev)?;
-    if next == layout::supremum(page) || layout::last_insert(page) != next.at() {
+    if !precedes_last_insert(page, next) {
         return Ok(None);
     }
     let infimum = layout::infimum(page);

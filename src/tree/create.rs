@@ -8,6 +8,7 @@ use crate::mtr::{Budget, Class, Mode, Mtr, PageCtx, PageRef, retry};
 use crate::page::layout;
 use crate::page::list;
 use crate::page::logged::on;
+use crate::page::split_point::Side;
 use crate::sync::Rank;
 use crate::words::{Error, IndexId, PageId, PageNo, Result, SpaceId};
 
@@ -88,15 +89,22 @@ impl Tree {
         }
     }
 
-    /// Takes a page for `level` and makes it an empty page of this tree.
+    /// Takes a page for `level`, if possible beside `near`, and makes it an empty page of this tree.
     pub(super) fn allocate_page(
         &self,
         mtr: &mut Mtr<'_>,
-        level: u16,
-        hint: PageNo,
+        level: usize,
+        near: PageRef,
+        side: Side,
     ) -> Result<PageRef> {
+        let level = level as u16;
         let segment = self.segments(mtr)?.of_level(level);
-        let id = extent::allocate_page(mtr, segment, hint, Direction::Up)?;
+        let near = mtr.page_id(near).page;
+        let (hint, direction) = match side {
+            Side::Left => (PageNo(near.0.saturating_sub(1)), Direction::Down),
+            Side::Right => (PageNo(near.0 + 1), Direction::Up),
+        };
+        let id = extent::allocate_page(mtr, segment, hint, direction)?;
         let page = mtr.create(id, Rank::IndexPage)?;
         let index = self.index();
         list::create(&mut on(mtr, page), index.id, level, index.compact)?;

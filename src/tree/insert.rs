@@ -8,13 +8,15 @@ use crate::page::insert::{insert, insert_image};
 use crate::page::layout::{self, RecOffset};
 use crate::page::logged::on;
 use crate::page::search::{SearchMode, search};
+use crate::page::split_point::continues_run;
 use crate::page::{list, record, space};
 use crate::schema::Tuple;
 use crate::words::{HeapNo, Result};
 
 impl Tree {
-    /// True if `tuple` can be inserted on `at`'s page without a structure change. Ascending inserts
-    /// into a clustered leaf stop early, so that 1/16 of the page stays for growing updates.
+    /// True if `tuple` can be inserted on `at`'s page without a structure change. Ascending and
+    /// descending inserts into a clustered leaf stop early, so that 1/16 of the page stays for growing
+    /// updates.
     pub fn fits(
         &self,
         mtr: &Mtr<'_>,
@@ -33,12 +35,11 @@ impl Tree {
         if room < size {
             return Ok(false);
         }
-        let ascending = self.index().is_clustered()
+        let keeps_reserve = self.index().is_clustered()
             && layout::is_leaf(view)
             && layout::n_recs(view) > 1
-            && layout::last_insert(view) == prev.at()
-            && layout::next(view, prev)? == layout::supremum(view);
-        Ok(!ascending || room - size >= space::update_reserve(view.len()))
+            && continues_run(view, prev)?;
+        Ok(!keeps_reserve || room - size >= space::update_reserve(view.len()))
     }
 
     /// Inserts `tuple` after `at.rec`, on whose page it `fits`; `at` then names the new record.

@@ -5,7 +5,7 @@
 //! never the first of its page.
 
 use super::path::{Level, Path};
-use super::split::{SUPREMUM_MOVED, set_next, set_prev};
+use super::split::{SUPREMUM_MOVED, all_records, set_next, set_prev};
 use super::{Scratch, Tree};
 use crate::mtr::{Mtr, PageRef};
 use crate::page::{layout, space};
@@ -96,11 +96,11 @@ impl Tree {
     ) -> Result<()> {
         let records = mtr.view(right);
         let (n, size) = (layout::n_recs(records), space::data_size(records));
-        let first = layout::first(records)?;
+        let all = all_records(records)?;
         if space::max_insert_size(mtr.view(left), n) < size {
             self.reorganise(mtr, left, scratch)?;
         }
-        self.append(mtr, right, first, left, scratch)?;
+        self.append(mtr, right, all, left, scratch)?;
         self.copy_max_trx_id(mtr, right, left);
         if level == 0 {
             let (from, to) = (mtr.page_id(right), mtr.page_id(left));
@@ -135,8 +135,8 @@ impl Tree {
                 break;
             }
             self.reset_root(mtr, root.page, level as u16, scratch)?;
-            let first = layout::first(mtr.view(child.page))?;
-            self.append(mtr, child.page, first, root.page, scratch)?;
+            let all = all_records(mtr.view(child.page))?;
+            self.append(mtr, child.page, all, root.page, scratch)?;
             self.copy_max_trx_id(mtr, child.page, root.page);
             if level == 0 {
                 scratch.moved.push(SUPREMUM_MOVED);

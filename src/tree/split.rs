@@ -1,8 +1,10 @@
 //! Splitting a page, and raising the root.
 //!
-//! InnoDB puts the new page left or right of the old one, as inserts go. Here it always comes
-//! right: one order of links, pointers and locks. Descending inserts then copy the records above
-//! the split point once per page, which costs less than a second code path is worth.
+//! As in InnoDB the new page comes left of the old one where inserts descend, else right; so a run
+//! of inserts at either end moves no record. The old page's node pointer stays where it is: a new
+//! left page takes it over, and the old page gets the new pointer.
+
+use std::ops::Range;
 
 use super::path::{Level, Path};
 use super::{Scratch, Tree};
@@ -16,8 +18,8 @@ use crate::page::list;
 use crate::page::logged::on;
 use crate::page::offsets::Offsets;
 use crate::page::record::{self, RecordView};
-use crate::page::split_point::split_point;
-use crate::page::update::raise_max_trx_id;
+use crate::page::split_point::{Side, split_point};
+use crate::page::update::{raise_max_trx_id, set_child};
 use crate::schema::Tuple;
 use crate::schema::value::TupleKind;
 use crate::words::{HeapNo, PageNo, Result};
@@ -47,35 +49,95 @@ impl Tree {
         let view = mtr.view(old.page);
         let size = scratch.page.image.size();
         let point = split_point(view, self.index(), prev, size, &mut scratch.offsets)?;
-        let new_is_first = point.new_is_upper && layout::next(view, prev)? == point.first_upper;
-
-        let hint = PageNo(mtr.page_id(old.page).page.0 + 1);
-        let new = self.allocate_page(mtr, level as u16, hint)?;
-        self.link_right(mtr, old, new);
-        self.move_tail(mtr, old.page, point.first_upper, new, scratch)?;
-
+        let new = self.allocate_page(mtr, level, old.page, point.side)?;
+        self.copy_max_trx_id(mtr, old.page, new);
         let mut pointer = Tuple::new();
-        let new_no = mtr.page_id(new).page;
-        if new_is_first {
-            pointer.copy_prefix_of(tuple, self.index().n_node_key_fields());
-            pointer.kind = TupleKind::NodePointer(new_no);
-        } else {
-            self.node_pointer_to(mtr, new, &mut pointer)?;
-        }
+        let upper = match point.side {
+            Side::Right => {
+                let new_is_first = point.new_is_upper
+                    && layout::next(mtr.view(old.page), prev)? == point.first_upper;
+                link_right(mtr, old, new);
+                self.move_tail(mtr, old.page, point.first_upper, new, scratch)?;
+                if new_is_first {
+                    pointer.copy_prefix_of(tuple, self.index().n_node_key_fields());
+                    pointer.kind = TupleKind::NodePointer(mtr.page_id(new).page);
+                } else {
+                    self.node_pointer_to(mtr, new, &mut pointer)?;
+                }
+                Level {
+                    left: Some(old.page),
+                    page: new,
+                    ..old
+                }
+            }
+            Side::Left => {
+                link_left(mtr, old, new);
+                self.move_head(mtr, old.page, point.first_upper, new, scratch)?;
+                self.point_to_new(mtr, path, level + 1, old.page, new)?;
+                self.node_pointer_to(mtr, old.page, &mut pointer)?;
+                Level {
+                    left: Some(new),
+                    ..old
+                }
+            }
+        };
         self.insert_at_level(mtr, path, level + 1, &pointer, scratch)?;
-
         path.levels[level] = match point.new_is_upper {
-            true => Level {
-                left: Some(old.page),
-                page: new,
-                ..old
-            },
+            true => upper,
             false => Level {
-                right: Some(new),
+                left: old.left,
+                page: upper.left.expect("it was set just now"),
+                right: Some(upper.page),
                 beyond: old.right,
-                ..old
             },
         };
+        Ok(())
+    }
+
+    /// Lets the node pointer to `old`, in the path's page of `level`, lead to `new`.
+    fn point_to_new(
+        &self,
+        mtr: &mut Mtr<'_>,
+        path: &Path<'_>,
+        level: usize,
+        old: PageRef,
+        new: PageRef,
+    ) -> Result<()> {
+        let above = path.levels[level].page;
+        let rec = self.pointer_to(mtr.view(above), mtr.page_id(old).page)?;
+        let mut offsets = Offsets::new();
+        let view = RecordView::new(mtr.view(above), rec, self.index(), &mut offsets)?;
+        let at = view.child_offset();
+        let new = mtr.page_id(new).page;
+        set_child(&mut on(mtr, above), at, new);
+        Ok(())
+    }
+
+    /// Moves the records before `until`, which is not the supremum, to the empty page `to` on the
+    /// left, with their locks; the gap that `to` ends with is locked as the one that `from` begins
+    /// with.
+    fn move_head(
+        &self,
+        mtr: &mut Mtr<'_>,
+        from: PageRef,
+        until: RecOffset,
+        to: PageRef,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let first = layout::first(mtr.view(from))?;
+        scratch.moved.clear();
+        if first != until {
+            self.append(mtr, from, first..until, to, scratch)?;
+            let mut page = on(mtr, from);
+            list::delete_range(&mut page, first, until, self.index(), &mut scratch.page)?;
+        }
+        if layout::is_leaf(mtr.view(to)) {
+            let first = first_heap(mtr.view(from))?;
+            let (from, to) = (mtr.page_id(from), mtr.page_id(to));
+            self.locks().moved(from, to, &scratch.moved);
+            self.locks()
+                .inherit_gap((from, first), (to, HeapNo::SUPREMUM));
+        }
         Ok(())
     }
 
@@ -92,8 +154,8 @@ impl Tree {
         let moves_any = first != layout::supremum(mtr.view(from));
         scratch.moved.clear();
         if moves_any {
-            self.append(mtr, from, first, to, scratch)?;
             let until = layout::supremum(mtr.view(from));
+            self.append(mtr, from, first..until, to, scratch)?;
             let mut page = on(mtr, from);
             list::delete_range(&mut page, first, until, self.index(), &mut scratch.page)?;
         }
@@ -108,18 +170,17 @@ impl Tree {
         Ok(())
     }
 
-    /// Copies the records from `first` to the end behind the last record of `to`, which has room;
-    /// `scratch.moved` tells their heap numbers.
+    /// Copies records of `from` behind the last record of `to`, which has room; `scratch.moved` tells
+    /// their heap numbers.
     pub(super) fn append(
         &self,
         mtr: &mut Mtr<'_>,
         from: PageRef,
-        first: RecOffset,
+        records: Range<RecOffset>,
         to: PageRef,
         scratch: &mut Scratch,
     ) -> Result<()> {
         let (source, target) = (mtr.view(from), mtr.view(to));
-        let until = layout::supremum(source);
         let after = layout::last(target)?;
         let Scratch {
             page: work, moved, ..
@@ -128,8 +189,8 @@ impl Tree {
             target,
             after,
             source,
-            first,
-            until,
+            records.start,
+            records.end,
             self.index(),
             work,
             moved,
@@ -137,20 +198,6 @@ impl Tree {
         .ok_or_else(|| layout::corrupt(target, "no room for the records of its neighbour"))?;
         list::finish_copy(&mut on(mtr, to), work);
         Ok(())
-    }
-
-    /// Links `new` between the level's page and its right neighbour; a leaf of a secondary index
-    /// takes PAGE_MAX_TRX_ID over.
-    fn link_right(&self, mtr: &mut Mtr<'_>, old: Level, new: PageRef) {
-        let (here, there) = (mtr.page_id(old.page).page, mtr.page_id(new).page);
-        let next = layout::next_page(mtr.view(old.page));
-        set_prev(mtr, new, Some(here));
-        set_next(mtr, new, next);
-        set_next(mtr, old.page, Some(there));
-        if let Some(right) = old.right {
-            set_prev(mtr, right, Some(there));
-        }
-        self.copy_max_trx_id(mtr, old.page, new);
     }
 
     /// PAGE_MAX_TRX_ID of a secondary leaf follows its records.
@@ -188,10 +235,9 @@ impl Tree {
     ) -> Result<()> {
         let level = path.levels.len() - 1;
         let root = path.levels[level].page;
-        let hint = PageNo(mtr.page_id(root).page.0 + 1);
-        let new = self.allocate_page(mtr, level as u16, hint)?;
-        let first = layout::first(mtr.view(root))?;
-        self.append(mtr, root, first, new, scratch)?;
+        let new = self.allocate_page(mtr, level, root, Side::Right)?;
+        let records = all_records(mtr.view(root))?;
+        self.append(mtr, root, records, new, scratch)?;
         self.copy_max_trx_id(mtr, root, new);
         if level == 0 {
             scratch.moved.push(SUPREMUM_MOVED);
@@ -215,6 +261,35 @@ impl Tree {
         path.levels[level] = Level::alone(new);
         path.levels.push(Level::alone(root));
         Ok(())
+    }
+}
+
+/// All records of a page.
+pub(super) fn all_records(view: &[u8]) -> Result<Range<RecOffset>> {
+    Ok(layout::first(view)?..layout::supremum(view))
+}
+
+/// Links `new` between the level's page and its right neighbour.
+fn link_right(mtr: &mut Mtr<'_>, old: Level, new: PageRef) {
+    let (here, there) = (mtr.page_id(old.page).page, mtr.page_id(new).page);
+    let next = layout::next_page(mtr.view(old.page));
+    set_prev(mtr, new, Some(here));
+    set_next(mtr, new, next);
+    set_next(mtr, old.page, Some(there));
+    if let Some(right) = old.right {
+        set_prev(mtr, right, Some(there));
+    }
+}
+
+/// Links `new` between the level's page and its left neighbour.
+fn link_left(mtr: &mut Mtr<'_>, old: Level, new: PageRef) {
+    let (here, there) = (mtr.page_id(old.page).page, mtr.page_id(new).page);
+    let prev = layout::prev_page(mtr.view(old.page));
+    set_prev(mtr, new, prev);
+    set_next(mtr, new, Some(here));
+    set_prev(mtr, old.page, Some(there));
+    if let Some(left) = old.left {
+        set_next(mtr, left, Some(there));
     }
 }
 

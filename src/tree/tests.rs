@@ -272,20 +272,31 @@ fn a_redundant_tree_holds_what_the_model_holds() {
     model_run(0xFEDC_BA98_7654_3211, false, 3000);
 }
 
+/// Leaves after inserts in this order; a record takes 133 bytes.
+fn leaves_after(ids: impl Iterator<Item = u64>) -> u64 {
+    let mut bed = bed(512, true);
+    let mut expected = Vec::new();
+    for id in ids {
+        bed.insert(id, &[7; 100]);
+        expected.push((id, vec![7; 100]));
+    }
+    expected.sort();
+    assert_eq!(bed.scan(true), expected);
+    bed.validate().leaves
+}
+
 #[test]
-fn ascending_inserts_leave_full_pages() {
-    let bed = bed(64, true);
-    for id in 0..5000u64 {
-        bed.insert(id, &[7; 100]);
-    }
-    let counts = bed.validate();
-    assert_eq!(counts.records, 5000);
-    // 133 bytes a record, 15/16 of a page: 29 on each.
-    assert!(counts.leaves < 5000 / 27, "{counts:?}");
-    for id in (5000..9000u64).rev() {
-        bed.insert(id, &[7; 100]);
-    }
-    assert_eq!(bed.validate().records, 9000);
+fn inserts_in_order_leave_full_pages_and_others_two_thirds() {
+    // 15/16 of a page hold 28 records.
+    let ascending = leaves_after(0..3000);
+    assert!(ascending < 3000 / 27, "{ascending} leaves");
+    let descending = leaves_after((0..3000).rev());
+    assert!(descending < 3000 / 27, "{descending} leaves");
+    let random = leaves_after((0..3000u64).map(|i| i * 1_237 % 3_001));
+    assert!(random < 3000 / 18, "{random} leaves");
+    // A run downwards in the middle of a filled tree.
+    let within = leaves_after((0..1000).chain((5000..6000)).chain((2000..3000).rev()));
+    assert!(within < 3000 / 25, "{within} leaves");
 }
 
 #[test]

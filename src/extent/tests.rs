@@ -320,27 +320,58 @@ fn a_damaged_list_is_an_error_and_changes_nothing() {
     mtr.commit();
 }
 
-#[test]
-fn the_free_space_class_of_a_leaf_is_lowered_once() {
-    let pages = TestPages::empty(16384, 64);
-    new_space(&pages);
+/// Sets bytes of the bitmap page: place in its page, value.
+fn set_bitmap(pages: &TestPages, bytes: &[(usize, u8)]) {
     let mut mtr = Mtr::start(&pages.ctx, budget()).expect("admitted");
     let h = mtr
         .get(pages.id(1), Mode::X, Rank::FspPage)
         .expect("the bitmap");
-    mtr.write_u8(h, 38 + 2, 0b0111_1011);
+    for &(at, value) in bytes {
+        mtr.write_u8(h, at, value);
+    }
     mtr.commit();
+}
+
+fn bitmap_byte(pages: &TestPages, at: usize) -> u8 {
+    let mut mtr = Mtr::reader(&pages.ctx);
+    let h = mtr.get(pages.id(1), Mode::S, Rank::FspPage);
+    mtr.view(h.expect("the bitmap"))[at]
+}
+
+#[test]
+fn the_free_space_classes_of_a_bitmap_page_are_lowered_at_once_and_remembered() {
+    let pages = TestPages::empty(16384, 64);
+    new_space(&pages);
     let leaf = PageId::new(SPACE, PageNo(5));
+    set_bitmap(&pages, &[(38 + 2, 0b0011_0001), (38 + 8191, 0b0010_0000)]);
+    let lowered = change_bitmap::Lowered::default();
     let mut mtr = Mtr::start(&pages.ctx, budget()).expect("admitted");
-    change_bitmap::lower_class(&mut mtr, leaf).expect("lowered");
-    let h = mtr.held(pages.id(1)).expect("changed");
-    assert_eq!(mtr.view(h)[40], 0b0100_1011);
-    mtr.commit();
-    let mut mtr = Mtr::start(&pages.ctx, budget()).expect("admitted");
-    change_bitmap::lower_class(&mut mtr, leaf).expect("nothing to do");
+    lowered.lower(&mut mtr, leaf).expect("lowered");
     assert!(!mtr.is_modified() && !mtr.holds_latches());
-    assert!(change_bitmap::has_buffered(&mut mtr, leaf).expect("a bitmap"));
-    assert!(!change_bitmap::has_buffered(&mut mtr, PageId::new(SPACE, PageNo(4))).expect("one"));
+    let left = mtr.log_bytes_left();
+    for other in [0, 5, 16383] {
+        let leaf = PageId::new(SPACE, PageNo(other));
+        lowered.lower(&mut mtr, leaf).expect("known");
+    }
+    assert_eq!(mtr.log_bytes_left(), left);
+    drop(mtr);
+    assert_eq!(bitmap_byte(&pages, 40), 0);
+    assert_eq!(bitmap_byte(&pages, 38 + 8191), 0);
+}
+
+#[test]
+fn marks_of_the_change_buffer_stay_when_a_class_is_lowered() {
+    let pages = TestPages::empty(16384, 64);
+    new_space(&pages);
+    let leaf = PageId::new(SPACE, PageNo(5));
+    set_bitmap(&pages, &[(38 + 2, 0b0111_1011)]);
+    let lowered = change_bitmap::Lowered::default();
+    for _ in 0..2 {
+        let mut mtr = Mtr::start(&pages.ctx, budget()).expect("admitted");
+        lowered.lower(&mut mtr, leaf).expect("lowered");
+        drop(mtr);
+        assert_eq!(bitmap_byte(&pages, 40), 0b0100_1011);
+    }
 }
 
 #[test]

@@ -32,12 +32,3 @@ fn free(page: &[u8], used: usize, n: usize) -> usize {
 pub fn update_reserve(page_len: usize) -> usize {
     page_len / 16
 }
-
-/// Class of the page in the change-buffer bitmap (format-tablespace.md 4.6): 0 to 3.
-pub fn change_buffer_class(page: &[u8]) -> u8 {
-    match max_insert_size_after_reorganise(page, 1) / (page.len() / 32) {
-        3 => 2,
-        n if n > 3 => 3,
-        n => n as u8,
-    }
-}

@@ -21,6 +21,8 @@
 #![forbid(unsafe_code)]
 
 mod autoinc;
+#[cfg(test)]
+mod class_tests;
 mod codec;
 mod convert;
 mod delete;

@@ -1,7 +1,7 @@
 //! Removing a record from the tree, on one leaf or with a structure change.
 
 use super::insert::heap_after;
-use super::path::Path;
+use super::path::{Level, Path};
 use super::search::Position;
 use super::split::{first_heap, set_next, set_prev};
 use super::{Scratch, Tree};
@@ -92,7 +92,12 @@ impl Tree {
         rec: RecOffset,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let page = path.leaf();
+        let Level {
+            left, page, right, ..
+        } = path.levels[0];
+        for leaf in [left, Some(page), right].into_iter().flatten() {
+            self.claim_no_space(mtr, leaf)?;
+        }
         let is_root = mtr.page_id(page) == self.root();
         if is_root || layout::n_recs(mtr.view(page)) > 1 {
             self.delete_on(mtr, page, rec, scratch)?;

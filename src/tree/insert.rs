@@ -96,6 +96,7 @@ impl Tree {
         tuple: &Tuple,
         scratch: &mut Scratch,
     ) -> Result<Position> {
+        self.claim_no_space(mtr, path.leaf())?;
         let rec = self
             .insert_at_level(mtr, path, 0, tuple, scratch)
             .map_err(|e| self.named(e))?;
@@ -138,6 +139,7 @@ impl Tree {
         tuple: &Tuple,
         scratch: &mut Scratch,
     ) -> Result<RecOffset> {
+        self.claim_no_space(mtr, page)?;
         let index = self.index();
         let first = insert(&mut on(mtr, page), index, prev, tuple, &mut scratch.page)?;
         let rec = match first {

@@ -11,6 +11,7 @@
 //!  3. Only the root may be empty.
 //!  4. Inner pages and sibling links change only under the tree latch (T2), in one mtr (M4).
 //!  5. Whoever moves leaf records tells the lock table in the same mtr, before it commits.
+//!  6. A secondary leaf that records came to has class 0 in the change-buffer bitmap.
 //!
 //! Latches: `Tree`, then `IndexPage` top-down and left to right; against it only try-latches (T3).
 //! Crash:   a structure change is recovered wholly or not at all.
@@ -39,12 +40,14 @@ pub use path::{Change, Path};
 pub use search::{Intent, Position, Seek};
 pub use validate::TreeCounts;
 
+use crate::extent::change_bitmap::Lowered;
 use crate::host::collation::CollationSource;
 use crate::lock::{LockTable, Moved};
-use crate::page::Offsets;
+use crate::mtr::{Mtr, PageRef};
+use crate::page::{Offsets, layout};
 use crate::schema::{Index, Table};
 use crate::sync::{Arc, Latch, Mode, Rank};
-use crate::words::{Error, PageId, PageNo, SpaceId};
+use crate::words::{Error, PageId, PageNo, Result, SpaceId};
 
 /// One index of an open table: what a search needs to know, and the latch of its structure.
 pub struct Tree {
@@ -53,6 +56,7 @@ pub struct Tree {
     locks: Arc<LockTable>,
     collations: Arc<dyn CollationSource>,
     latch: Latch,
+    lowered: Lowered,
 }
 
 /// Memory for tree operations, reused from call to call. One for each session.
@@ -88,6 +92,7 @@ impl Tree {
             locks,
             collations,
             latch: Latch::new(),
+            lowered: Lowered::default(),
         }
     }
 
@@ -136,6 +141,16 @@ impl Tree {
     fn restructure(&self) -> Restructuring<'_> {
         self.latch.lock(Mode::U, Rank::Tree);
         Restructuring(self)
+    }
+
+    /// Before records come to `page`: as a secondary leaf it must not claim free space in the
+    /// change-buffer bitmap.
+    fn claim_no_space(&self, mtr: &mut Mtr<'_>, page: PageRef) -> Result<()> {
+        if self.index().is_clustered() || !layout::is_leaf(mtr.view(page)) {
+            return Ok(());
+        }
+        let leaf = mtr.page_id(page);
+        self.lowered.lower(mtr, leaf)
     }
 
     /// Damage in this tree, with its names filled in.

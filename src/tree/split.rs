@@ -180,6 +180,7 @@ impl Tree {
         to: PageRef,
         scratch: &mut Scratch,
     ) -> Result<()> {
+        self.claim_no_space(mtr, to)?;
         let (source, target) = (mtr.view(from), mtr.view(to));
         let after = layout::last(target)?;
         let Scratch {

@@ -102,6 +102,7 @@ impl Tree {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let page = at.page;
+        self.claim_no_space(mtr, page)?;
         self.park_locks(mtr, page, at)?;
         let offsets = &mut scratch.offsets;
         let mut prev = delete::delete(&mut on(mtr, page), self.index(), at.rec, offsets)?;
@@ -134,6 +135,7 @@ impl Tree {
         scratch: &mut Scratch,
     ) -> Result<Position> {
         let page = at.page;
+        self.claim_no_space(mtr, page)?;
         self.park_locks(mtr, page, at)?;
         let offsets = &mut scratch.offsets;
         delete::delete(&mut on(mtr, page), self.index(), at.rec, offsets)?;

@@ -16,10 +16,11 @@
 //! Crash:   between the mini-transactions of one row: rollback finds the undo record and undoes
 //!          what of the row's change is there.
 //! Read:    codec.rs, entry.rs, op.rs, insert.rs, update.rs, delete.rs, lock_row.rs, version.rs,
-//!          read.rs, scan.rs, examine.rs, rollback.rs, purge.rs.
+//!          read.rs, scan.rs, examine.rs, agree.rs, rollback.rs, purge.rs.
 
 #![forbid(unsafe_code)]
 
+mod agree;
 mod autoinc;
 #[cfg(test)]
 mod class_tests;
@@ -48,6 +49,7 @@ mod undo_row;
 mod update;
 mod version;
 
+pub use agree::{Agreement, Disagreement};
 pub use autoinc::{counter, push_counter, set_counter};
 pub use codec::Template;
 pub use delete::delete;

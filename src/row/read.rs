@@ -236,7 +236,7 @@ fn look_up_once(
     Ok(Seen::Row)
 }
 
-fn record_is_deleted(row: &Tuple) -> bool {
+pub(super) fn record_is_deleted(row: &Tuple) -> bool {
     row.info_bits & crate::format::record::DELETED != 0
 }
 

@@ -1,5 +1,6 @@
 //! The engine as a whole on data directories: the stock server's, whole and crashed, and back.
 
+mod check;
 mod kill;
 mod rows;
 

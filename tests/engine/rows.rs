@@ -117,7 +117,12 @@ pub fn table(engine: &Arc<Engine>) -> TableHandle {
     TableHandle::open(engine, "d/t", image(), OpenFlags::default()).expect("the table opens")
 }
 
-fn begin(session: &mut Session, table: &mut TableHandle, lock: LockMode, wait: Wait) -> Result<()> {
+pub fn begin(
+    session: &mut Session,
+    table: &mut TableHandle,
+    lock: LockMode,
+    wait: Wait,
+) -> Result<()> {
     session.statement_begin(StatementFlags::default())?;
     let how = TableUse {
         lock,
@@ -128,7 +133,7 @@ fn begin(session: &mut Session, table: &mut TableHandle, lock: LockMode, wait: W
     table.begin_use(session, &how)
 }
 
-fn end(session: &mut Session, table: &mut TableHandle, done: Result<()>) -> Result<()> {
+pub fn end(session: &mut Session, table: &mut TableHandle, done: Result<()>) -> Result<()> {
     table.end_use();
     match done {
         Ok(()) => session.statement_end(),

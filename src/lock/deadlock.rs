@@ -14,7 +14,8 @@ use super::wait::{Wait, WaitEnd};
 
 impl LockTable {
     /// Looks for a cycle through `wait`'s owner and ends the wait of its lightest member; on a
-    /// tie, of `wait` itself. True if there was a cycle.
+    /// tie, of the one that came last: `wait` itself, unless it only asks again for what it asked
+    /// before the others. True if there was a cycle.
     pub(super) fn break_deadlock(&self, wait: &Arc<Wait>) -> bool {
         let _serial = self.detector.lock();
         let mut found = false;
@@ -27,9 +28,12 @@ impl LockTable {
                 break;
             }
             found = true;
+            let arrival = |o: &Arc<Owner>| o.waiting().map_or(0, |wait| wait.arrival);
             let mut victim = &path[0];
             for owner in &path[1..] {
-                if owner.weight() < victim.weight() {
+                let (weight, lightest) = (owner.weight(), victim.weight());
+                let later = weight == lightest && arrival(owner) > arrival(victim);
+                if weight < lightest || later {
                     victim = owner;
                 }
             }

@@ -97,6 +97,7 @@ impl LockTable {
         }
         grant_gaps(b.as_deref_mut().unwrap_or(&mut a), to, gaps);
         for w in waiting {
+            w.wait.owner.keep_turn(w.wait.arrival);
             w.wait.end(WaitEnd::Granted);
         }
     }

@@ -36,6 +36,8 @@ struct Held {
     places: Vec<Place>,
     record_locks: u64,
     waiting: Option<Arc<Wait>>,
+    /// Arrival of a wait that ended because its record went away; until another lock is granted.
+    turn: Option<u64>,
 }
 
 impl Owner {
@@ -112,12 +114,28 @@ impl Owner {
         {
             held.places.push(place);
         }
-        held.record_locks += locks;
+        if locks > 0 {
+            held.record_locks += locks;
+            held.turn = None;
+        }
     }
 
     /// A waiting lock was granted by another thread.
     pub(super) fn note_granted(&self) {
-        self.held.lock().record_locks += 1;
+        let mut held = self.held.lock();
+        held.record_locks += 1;
+        held.turn = None;
+    }
+
+    /// The record that it waited for went away: when it asks again, it comes as early as before,
+    /// whichever of several such waiters wakes first.
+    pub(super) fn keep_turn(&self, arrival: u64) {
+        self.held.lock().turn = Some(arrival);
+    }
+
+    /// Its turn, if it kept one.
+    pub(super) fn take_turn(&self) -> Option<u64> {
+        self.held.lock().turn.take()
     }
 
     pub(super) fn forget_locks(&self, locks: u64) {

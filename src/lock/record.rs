@@ -27,6 +27,7 @@ pub struct LockTable {
     next_owner: AtomicU64,
     pub(super) detector: Mutex<()>,
     detect: AtomicBool,
+    arrivals: AtomicU64,
     waits: AtomicU64,
     deadlocks: AtomicU64,
 }
@@ -91,6 +92,7 @@ impl LockTable {
             next_owner: AtomicU64::new(1),
             detector: Mutex::new(Rank::Detector, ()),
             detect: AtomicBool::new(true),
+            arrivals: AtomicU64::new(1),
             waits: AtomicU64::new(0),
             deadlocks: AtomicU64::new(0),
         }
@@ -166,7 +168,7 @@ impl LockTable {
             }
             return Outcome::Granted;
         }
-        let wait = Wait::new(owner.clone(), Target::Record(page, heap, mode));
+        let wait = self.new_wait(owner, Target::Record(page, heap, mode));
         queue.waiting.push(Waiting {
             heap,
             mode,
@@ -175,6 +177,16 @@ impl LockTable {
         owner.note(Place::Page(page), 0);
         owner.set_waiting(Some(wait.clone()));
         Outcome::Wait(wait)
+    }
+
+    pub(super) fn new_wait(&self, owner: &Arc<Owner>, target: Target) -> Arc<Wait> {
+        // Relaxed: the number only chooses a deadlock's victim.
+        let next = || self.arrivals.fetch_add(1, Ordering::Relaxed);
+        Wait::new(
+            owner.clone(),
+            target,
+            owner.take_turn().unwrap_or_else(next),
+        )
     }
 
     /// As `lock_record`, but never waits: true if granted.
@@ -217,10 +229,7 @@ impl LockTable {
         {
             return Outcome::Granted;
         }
-        let wait = Wait::new(
-            owner.clone(),
-            Target::Record(page, next, RecordMode::INSERT),
-        );
+        let wait = self.new_wait(owner, Target::Record(page, next, RecordMode::INSERT));
         queue.waiting.push(Waiting {
             heap: next,
             mode: RecordMode::INSERT,

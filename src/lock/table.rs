@@ -95,7 +95,7 @@ impl LockTable {
             queue.granted.push((owner.clone(), mode));
             return Outcome::Granted;
         }
-        let wait = Wait::new(owner.clone(), Target::Table(table, mode));
+        let wait = self.new_wait(owner, Target::Table(table, mode));
         queue.waiting.push((wait.clone(), mode));
         owner.set_waiting(Some(wait.clone()));
         Outcome::Wait(wait)

@@ -44,6 +44,9 @@ pub enum WaitEnd {
 pub struct Wait {
     /// Who waits.
     pub owner: Arc<Owner>,
+    /// Its place among all waits in order of arrival. Who waits again because the record went away
+    /// keeps its place.
+    pub(super) arrival: u64,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -56,9 +59,10 @@ struct State {
 }
 
 impl Wait {
-    pub(super) fn new(owner: Arc<Owner>, target: Target) -> Arc<Wait> {
+    pub(super) fn new(owner: Arc<Owner>, target: Target, arrival: u64) -> Arc<Wait> {
         Arc::new(Wait {
             owner,
+            arrival,
             state: Mutex::new(Rank::Leaf, State { target, end: None }),
             changed: Condvar::new(),
         })

@@ -15,7 +15,7 @@ use crate::schema::{IndexType, RowFormat, Table, Tuple};
 use crate::space::Space;
 use crate::sync::{Arc, Mutex, MutexGuard, Once, Padded, Rank, RwLock};
 use crate::tree::Tree;
-use crate::words::{Error, PageId, Result, SpaceId, TableId};
+use crate::words::{Error, PageId, Result, SpaceId, TableId, TrxId};
 
 const SHARDS: usize = 16;
 
@@ -72,7 +72,7 @@ impl Dict {
         let header = boot::read_header(ctx)?;
         let wired = boot::hard_wired(&header)?;
         let space = ctx.spaces.find(SpaceId::SYSTEM)?;
-        let open = |table: Table| open_with(table, &space, 0, false, &locks, &collations);
+        let open = |table: Table| open_with(table, &space, TrxId(0), 0, false, &locks, &collations);
         let sys = SystemTrees {
             tables: open(wired.tables),
             columns: open(wired.columns),
@@ -300,9 +300,12 @@ impl Dict {
             .map_err(|e| e.in_file(&space.path()))
             .map_err(named)?;
         let read_only = ctx.spaces.places().read_only || cannot_write(&table);
+        let indexes = load::index_rows(ctx, &self.sys, row.id)?;
+        let created = indexes.first().map_or(TrxId(0), |index| index.created);
         Ok(open_with(
             table,
             &space,
+            created,
             last_autoinc,
             read_only,
             &self.locks,
@@ -378,6 +381,7 @@ impl DictGuard<'_> {
 fn open_with(
     table: Table,
     space: &Arc<Space>,
+    created: TrxId,
     last_autoinc: u64,
     read_only: bool,
     locks: &Arc<LockTable>,
@@ -391,6 +395,7 @@ fn open_with(
         def,
         trees,
         space.clone(),
+        created,
         last_autoinc,
         read_only,
     ))

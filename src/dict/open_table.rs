@@ -5,7 +5,7 @@ use crate::space::Space;
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard, Rank};
 use crate::tree::Tree;
-use crate::words::{Error, Result, SpaceId, TableId};
+use crate::words::{Error, Result, SpaceId, TableId, TrxId};
 use std::time::Duration;
 
 /// How long DDL waits for the users of a table: about 300 ms.
@@ -17,6 +17,7 @@ pub struct OpenTable {
     def: Arc<Table>,
     trees: Box<[Tree]>,
     space: Arc<Space>,
+    created: TrxId,
     read_only: bool,
     corrupt: AtomicBool,
     /// The next AUTO_INCREMENT value; 1 at least.
@@ -47,6 +48,7 @@ impl OpenTable {
         def: Arc<Table>,
         trees: Vec<Tree>,
         space: Arc<Space>,
+        created: TrxId,
         last_autoinc: u64,
         read_only: bool,
     ) -> OpenTable {
@@ -54,6 +56,7 @@ impl OpenTable {
             def,
             trees: trees.into(),
             space,
+            created,
             read_only,
             corrupt: AtomicBool::new(false),
             autoinc: Mutex::new(Rank::TableLatch, last_autoinc.saturating_add(1)),
@@ -124,6 +127,13 @@ impl OpenTable {
     #[inline]
     pub fn space_id(&self) -> SpaceId {
         self.space.id()
+    }
+
+    /// The transaction that made the table, or emptied it: a view that does not see it must not read
+    /// here, since the rows that it should see are not there.
+    #[inline]
+    pub fn created(&self) -> TrxId {
+        self.created
     }
 
     /// True if rows may not be changed: an index is there that this version cannot keep up.

@@ -62,6 +62,8 @@ pub struct IndexRow {
     pub name: Box<str>,
     /// The index is under construction.
     pub unfinished: bool,
+    /// DB_TRX_ID: who made the index.
+    pub created: TrxId,
     /// N_FIELDS.
     pub n_fields: u32,
     /// TYPE.
@@ -196,6 +198,7 @@ impl IndexRow {
                 false => f.text(4)?,
             },
             unfinished,
+            created: view.trx_id().unwrap_or_default(),
             n_fields: f.u32(5)?,
             ty: f.u32(6)?,
             space: SpaceId(f.u32(7)?),

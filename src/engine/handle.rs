@@ -227,16 +227,33 @@ impl TableHandle {
 
     // Reading ------------------------------------------------------------------------------------
 
+    /// Errors: `TableDefinitionChanged` if the transaction's view is older than the table, whose rows
+    /// of that time are gone (TRUNCATE).
+    fn check_not_newer(&self, session: &mut Session) -> Result<()> {
+        let sees = session.trx().open_view().is_none_or(|view| {
+            let registry = &self.engine.trx().registry;
+            view.sees(registry, self.table.created())
+        });
+        match sees {
+            true => Ok(()),
+            false => Err(Error::TableDefinitionChanged),
+        }
+    }
+
     /// Starts a scan in clustered order; `sequential` false: only for `read_position`.
+    ///
+    /// Errors: `TableDefinitionChanged`.
     pub fn scan_begin(&mut self, session: &mut Session, sequential: bool) -> Result<()> {
-        let _ = session;
+        self.check_not_newer(session)?;
         self.cursor = sequential.then(|| self.new_cursor(0));
         Ok(())
     }
 
     /// Chooses a key.
+    ///
+    /// Errors: `Invalid`, `Unsupported`, `Corrupt`; `TableDefinitionChanged`.
     pub fn index_begin(&mut self, session: &mut Session, key: u32) -> Result<()> {
-        let _ = session;
+        self.check_not_newer(session)?;
         if key as usize >= self.image.keys.len() {
             return Err(Error::invalid(format!("there is no key {key}")));
         }

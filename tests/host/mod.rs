@@ -120,20 +120,12 @@ fn a_person_at_the_prompt_sees_continuations_history_and_errors() {
     );
 }
 
-/// The scripts of a folder, by name, without those that its `not_yet.txt` lists.
+/// The scripts of a folder, by name.
 fn scripts(folder: &Path) -> Vec<PathBuf> {
-    let not_yet = std::fs::read_to_string(folder.join("not_yet.txt")).unwrap_or_default();
     let mut scripts: Vec<PathBuf> = std::fs::read_dir(folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
         .map(|entry| entry.expect("the folder can be read").path())
-        .filter(|path| {
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            path.extension().is_some_and(|e| e == "txt")
-                && stem != "not_yet"
-                && !not_yet
-                    .lines()
-                    .any(|line| line.split(':').next() == Some(&*stem))
-        })
+        .filter(|path| path.extension().is_some_and(|e| e == "txt"))
         .collect();
     scripts.sort();
     assert!(!scripts.is_empty(), "{} has no scripts", folder.display());
@@ -201,6 +193,22 @@ fn sessions_of_a_script_block_and_resume_where_the_builtin_engine_makes_them() {
 fn read_committed_shows_the_anomalies_that_stock_innodb_shows_and_no_others() {
     let scratch = Scratch::new("rc-scripts");
     run_scripts(&root().join("tests/scripts/read_committed"), || {
+        host::command(scratch.path())
+    });
+}
+
+#[test]
+fn read_uncommitted_shows_the_anomalies_that_stock_innodb_shows_and_no_others() {
+    let scratch = Scratch::new("ru-scripts");
+    run_scripts(&root().join("tests/scripts/read_uncommitted"), || {
+        host::command(scratch.path())
+    });
+}
+
+#[test]
+fn serializable_shows_the_anomalies_that_stock_innodb_shows_and_no_others() {
+    let scratch = Scratch::new("ser-scripts");
+    run_scripts(&root().join("tests/scripts/serializable"), || {
         host::command(scratch.path())
     });
 }

@@ -57,6 +57,8 @@ static struct value load_real(const struct column *c, const uint8_t *p)
     }
     if (c->decimals < 31)
         v.shown = (uint8_t)(2 + c->decimals);
+    if (c->flags & COL_ZEROFILL)
+        v.zeros = (uint8_t)c->length;
     return v;
 }
 
@@ -143,6 +145,8 @@ struct value value_load(struct arena *a, const struct column *c, const uint8_t *
         v = (struct value){.kind = V_DECIMAL};
         v.dec = (struct decimal *)arena_bytes(a, sizeof *v.dec);
         dec_unpack(v.dec, c->length, c->decimals, p);
+        if (c->flags & COL_ZEROFILL)
+            v.zeros = (uint8_t)(c->length + (c->decimals > 0));
         return v;
     case CT_DATE:
     case CT_TIME:

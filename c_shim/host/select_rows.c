@@ -30,7 +30,7 @@ static struct value keep(struct arena *a, const struct value *v)
     if (v->kind == V_STRING)
         r.s.ptr = arena_strndup(a, v->s.ptr, v->s.len);
     if (v->kind == V_DECIMAL)
-        r = value_decimal(a, v->dec);
+        r.dec = value_decimal(a, v->dec).dec;
     return r;
 }
 

@@ -197,7 +197,9 @@ static bool parse_datetime(struct scan *c, struct temporal *t, bool *truncated)
     }
     if (t->hour > 23 || !time_in_range(t))
         return false;
-    return temporal_valid_date(t, true) || (t->month <= 12 && t->day == 0);
+    /* A month or a day may be zero: NO_ZERO_IN_DATE is not among the default modes. */
+    bool without_month = t->month == 0 && t->day <= 31;
+    return temporal_valid_date(t, true) || without_month || (t->month <= 12 && t->day == 0);
 }
 
 static void clamp_time(struct temporal *t, bool *truncated)

@@ -171,6 +171,16 @@ int64_t value_to_int(const struct value *v, bool *ok)
     return i;
 }
 
+/* Zeros in front, to `width`; what is longer stays. */
+static size_t fill_with_zeros(char *text, size_t len, size_t width)
+{
+    if (len >= width)
+        return len;
+    memmove(text + width - len, text, len);
+    memset(text, '0', width - len);
+    return width;
+}
+
 struct value value_to_text(struct arena *a, const struct value *v)
 {
     char text[DEC_ROOM + 400];
@@ -192,8 +202,9 @@ struct value value_to_text(struct arena *a, const struct value *v)
             len = float_print((float)v->d, text);
         else
             len = double_print(v->d, text);
+        len = fill_with_zeros(text, len, v->zeros);
         break;
-    case V_DECIMAL: len = dec_print(v->dec, text); break;
+    case V_DECIMAL: len = fill_with_zeros(text, dec_print(v->dec, text), v->zeros); break;
     case V_TEMPORAL: len = temporal_print(&v->t, text); break;
     default: return *v;
     }

@@ -31,6 +31,7 @@ struct value {
     /* How a column shows it. V_INT, V_UINT: zero-filled to that width. V_DOUBLE: 0 shortest, 1 as a
      * FLOAT, 2 + d with d digits after the point. */
     uint8_t shown;
+    uint8_t zeros; /* V_DECIMAL, V_DOUBLE: zero-filled to that width */
     bool has_index;  /* V_STRING of an ENUM or SET column: `index` is its number */
     uint64_t index;
     uint32_t collation; /* V_STRING */

@@ -292,7 +292,7 @@ impl TableHandle {
             true => Start::First,
             false => {
                 self.fill_key(key)?;
-                Start::Key(row_find(find))
+                Start::Key(find.into())
             }
         };
         let found = self.fetch(session, start, &mut Rows::one(row));
@@ -587,19 +587,6 @@ fn columns_of(image: &TableImage, map: Option<&[u8]>) -> Vec<u16> {
         byte >> (at % 8) & 1 == 1
     };
     (0..image.columns.len() as u16).filter(is_set).collect()
-}
-
-fn row_find(find: Find) -> row::Find {
-    match find {
-        Find::Exact => row::Find::Exact,
-        Find::KeyOrNext => row::Find::KeyOrNext,
-        Find::KeyOrPrev => row::Find::KeyOrPrev,
-        Find::After => row::Find::After,
-        Find::Before => row::Find::Before,
-        Find::Prefix => row::Find::Prefix,
-        Find::PrefixLast => row::Find::PrefixLast,
-        Find::PrefixLastOrPrev => row::Find::PrefixLastOrPrev,
-    }
 }
 
 /// SQL's name of a stored row format.

@@ -7,6 +7,7 @@ use crate::format::undo_page;
 use crate::host::callbacks::{Callbacks, SessionCtx};
 use crate::host::collation::CollationSource;
 use crate::host::image::TableImage;
+use crate::row;
 use crate::words::{SpaceId, TableId, TrxId};
 
 /// What the host provides.
@@ -233,6 +234,21 @@ pub enum Find {
     PrefixLast = 6,
     /// Last row that begins with it or is before it.
     PrefixLastOrPrev = 7,
+}
+
+impl From<Find> for row::Find {
+    fn from(find: Find) -> row::Find {
+        match find {
+            Find::Exact => row::Find::Exact,
+            Find::KeyOrNext => row::Find::KeyOrNext,
+            Find::KeyOrPrev => row::Find::KeyOrPrev,
+            Find::After => row::Find::After,
+            Find::Before => row::Find::Before,
+            Find::Prefix => row::Find::Prefix,
+            Find::PrefixLast => row::Find::PrefixLast,
+            Find::PrefixLastOrPrev => row::Find::PrefixLastOrPrev,
+        }
+    }
 }
 
 /// One end of a range; `find` in MySQL's convention (index.h).

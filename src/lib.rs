@@ -49,6 +49,9 @@ pub mod lock;
 /// The B-tree: search, cursors, inserts and deletes, BLOB chains.
 pub mod tree;
 
+/// What a stock server left in the change buffer.
+pub mod change_buffer;
+
 /// Rollback segments and undo records on pages.
 pub mod undo;
 

@@ -8,11 +8,13 @@ use super::boot::{self, Counters};
 use super::open_table::OpenTable;
 use super::system_tables::{self, IndexRow, TableRow};
 use super::{instant, load};
+use crate::extent::change_bitmap;
 use crate::host::collation::CollationSource;
 use crate::lock::LockTable;
-use crate::mtr::PageCtx;
+use crate::mtr::{PageCtx, retry};
 use crate::schema::{IndexType, RowFormat, Table, Tuple};
 use crate::space::Space;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard, Once, Padded, Rank, RwLock};
 use crate::tree::Tree;
 use crate::words::{Error, PageId, Result, SpaceId, TableId, TrxId};
@@ -46,6 +48,8 @@ pub struct Dict {
     locks: Arc<LockTable>,
     collations: Arc<dyn CollationSource>,
     repair: Repair,
+    /// The change buffer holds changes that could not be merged.
+    unmerged: AtomicBool,
     operation: Mutex<()>,
     names: [Shard<Box<str>>; SHARDS],
     ids: [Shard<TableId>; SHARDS],
@@ -87,6 +91,7 @@ impl Dict {
             locks,
             collations,
             repair,
+            unmerged: AtomicBool::new(false),
             operation: Mutex::new(Rank::DictOperation, ()),
             names: std::array::from_fn(|_| Padded(RwLock::new(Rank::DictCache, HashMap::new()))),
             ids: std::array::from_fn(|_| Padded(RwLock::new(Rank::DictCache, HashMap::new()))),
@@ -252,6 +257,11 @@ impl Dict {
         self.ids[id.0 as usize % SHARDS].read().get(&id).cloned()
     }
 
+    /// From now on a table whose changes are in the change buffer cannot be opened.
+    pub fn keep_unmerged_closed(&self) {
+        self.unmerged.store(true, Ordering::Release);
+    }
+
     /// Every table in the cache.
     pub fn all_cached(&self) -> Vec<Arc<OpenTable>> {
         let mut all = Vec::new();
@@ -323,7 +333,24 @@ impl Dict {
             }
         };
         space.check_usable()?;
+        if self.unmerged.load(Ordering::Acquire) {
+            check_merged(ctx, &space, table)?;
+        }
         Ok(space)
+    }
+}
+
+fn check_merged(ctx: &PageCtx, space: &Space, table: &Table) -> Result<()> {
+    let (buffered, _) = retry(ctx, None, |mtr| {
+        change_bitmap::any_buffered(mtr, space.id())
+    })?;
+    match buffered {
+        false => Ok(()),
+        true => Err(Error::unsupported(format!(
+            "the change buffer holds changes of table {} that were not merged: start once with \
+             writing allowed and everything readable",
+            table.name
+        ))),
     }
 }
 

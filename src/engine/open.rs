@@ -8,11 +8,13 @@ use super::places::Setup;
 use super::storage::{self, Found, Storage};
 use super::transactions::Transactions;
 use super::types::{EngineConfig, HostServices, Limits, Xid};
+use crate::change_buffer;
 use crate::dict::Dict;
 use crate::lock::LockTable;
 use crate::mtr::PageCtx;
 use crate::os::thread::Threads;
 use crate::os::{CrashPoints, RealVfs, Vfs};
+use crate::row::{self, Merged};
 use crate::settings::{Counters, Settings, ids};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, Rank};
@@ -146,11 +148,43 @@ impl Engine {
             lock_cache: Mutex::new(Rank::None, None),
             closed: AtomicBool::new(false),
         });
+        engine.merge_change_buffer()?;
         engine.start_workers()?;
         if !engine.is_read_only() && engine.setup.force_recovery < 3 {
             engine.drop_leftovers()?;
         }
         Ok(engine)
+    }
+
+    /// Before rollback, purge and sessions use a secondary index.
+    fn merge_change_buffer(&self) -> Result<()> {
+        let ctx = self.ctx();
+        if self.is_read_only() || self.setup.force_recovery >= 4 {
+            // A damaged one may hold changes, too.
+            if !change_buffer::is_empty(ctx).unwrap_or(false) {
+                self.dict.keep_unmerged_closed();
+            }
+            return Ok(());
+        }
+        match row::merge_change_buffer(ctx, &self.dict) {
+            Err(error @ Error::Stopped(_)) => return Err(error),
+            Ok(Merged {
+                left: 0,
+                applied: 0,
+                discarded: 0,
+            }) => {}
+            Ok(merged) => {
+                log::info!("change buffer: {merged}");
+                if merged.left > 0 {
+                    self.dict.keep_unmerged_closed();
+                }
+            }
+            Err(error) => {
+                log::error!("the change buffer cannot be merged: {error}");
+                self.dict.keep_unmerged_closed();
+            }
+        }
+        Ok(())
     }
 
     fn start_workers(&self) -> Result<()> {

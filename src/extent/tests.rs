@@ -343,7 +343,7 @@ fn the_free_space_classes_of_a_bitmap_page_are_lowered_at_once_and_remembered() 
     let pages = TestPages::empty(16384, 64);
     new_space(&pages);
     let leaf = PageId::new(SPACE, PageNo(5));
-    set_bitmap(&pages, &[(38 + 2, 0b0011_0001), (38 + 8191, 0b0010_0000)]);
+    set_bitmap(&pages, &[(94 + 2, 0b0011_0001), (94 + 8191, 0b0010_0000)]);
     let lowered = change_bitmap::Lowered::default();
     let mut mtr = Mtr::start(&pages.ctx, budget()).expect("admitted");
     lowered.lower(&mut mtr, leaf).expect("lowered");
@@ -355,8 +355,8 @@ fn the_free_space_classes_of_a_bitmap_page_are_lowered_at_once_and_remembered() 
     }
     assert_eq!(mtr.log_bytes_left(), left);
     drop(mtr);
-    assert_eq!(bitmap_byte(&pages, 40), 0);
-    assert_eq!(bitmap_byte(&pages, 38 + 8191), 0);
+    assert_eq!(bitmap_byte(&pages, 96), 0);
+    assert_eq!(bitmap_byte(&pages, 94 + 8191), 0);
 }
 
 #[test]
@@ -364,13 +364,13 @@ fn marks_of_the_change_buffer_stay_when_a_class_is_lowered() {
     let pages = TestPages::empty(16384, 64);
     new_space(&pages);
     let leaf = PageId::new(SPACE, PageNo(5));
-    set_bitmap(&pages, &[(38 + 2, 0b0111_1011)]);
+    set_bitmap(&pages, &[(94 + 2, 0b0111_1011)]);
     let lowered = change_bitmap::Lowered::default();
     for _ in 0..2 {
         let mut mtr = Mtr::start(&pages.ctx, budget()).expect("admitted");
         lowered.lower(&mut mtr, leaf).expect("lowered");
         drop(mtr);
-        assert_eq!(bitmap_byte(&pages, 40), 0b0100_1011);
+        assert_eq!(bitmap_byte(&pages, 96), 0b0100_1011);
     }
 }
 

@@ -4,7 +4,6 @@
 
 use crate::words::{Error, IndexId, PageId, PageNo, Result, SpaceId, be};
 
-use super::fil;
 use super::fsp::Geometry;
 
 /// Page of the header in the system tablespace.
@@ -19,8 +18,8 @@ pub const INDEX_ID: IndexId = IndexId(0xFFFF_FFFF_0000_0000);
 pub const OFF_FREE_LIST: usize = 74;
 /// Offset of the list node in a page of type IBUF_FREE_LIST.
 pub const OFF_FREE_NODE: usize = 74;
-/// Offset of the bits in a bitmap page.
-pub const OFF_BITMAP: usize = fil::HEADER_BYTES;
+/// Offset of the bits in a bitmap page: where the records of an index page begin.
+pub const OFF_BITMAP: usize = 94;
 
 /// What a bitmap page says of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -180,10 +179,10 @@ mod tests {
         };
         for (page, value) in [(6, bits6), (7, bits7)] {
             let (at, byte) = bits_byte(&bitmap, geometry, PageNo(16384 + page), value);
-            assert_eq!(at, 41);
+            assert_eq!(at, 97);
             bitmap[at] = byte;
         }
-        assert_eq!(bitmap[41], 0b1010_0101);
+        assert_eq!(bitmap[97], 0b1010_0101);
         assert_eq!(bits(&bitmap, geometry, PageNo(6)), bits6);
         assert_eq!(bits(&bitmap, geometry, PageNo(7)), bits7);
         assert_eq!(

@@ -16,12 +16,13 @@
 //! Crash:   between the mini-transactions of one row: rollback finds the undo record and undoes
 //!          what of the row's change is there.
 //! Read:    codec.rs, entry.rs, op.rs, insert.rs, update.rs, delete.rs, lock_row.rs, version.rs,
-//!          read.rs, scan.rs, examine.rs, agree.rs, rollback.rs, purge.rs.
+//!          read.rs, scan.rs, examine.rs, agree.rs, rollback.rs, purge.rs, buffered.rs.
 
 #![forbid(unsafe_code)]
 
 mod agree;
 mod autoinc;
+mod buffered;
 #[cfg(test)]
 mod class_tests;
 mod codec;
@@ -51,6 +52,7 @@ mod version;
 
 pub use agree::{Agreement, Disagreement};
 pub use autoinc::{counter, push_counter, set_counter};
+pub use buffered::{Merged, merge_change_buffer};
 pub use codec::Template;
 pub use delete::delete;
 pub use insert::{InsertMode, insert, insert_tuple};

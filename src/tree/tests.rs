@@ -295,7 +295,7 @@ fn inserts_in_order_leave_full_pages_and_others_two_thirds() {
     let random = leaves_after((0..3000u64).map(|i| i * 1_237 % 3_001));
     assert!(random < 3000 / 18, "{random} leaves");
     // A run downwards in the middle of a filled tree.
-    let within = leaves_after((0..1000).chain((5000..6000)).chain((2000..3000).rev()));
+    let within = leaves_after((0..1000).chain(5000..6000).chain((2000..3000).rev()));
     assert!(within < 3000 / 25, "{within} leaves");
 }
 

@@ -2,6 +2,7 @@
 //!
 //! The expected rows are those of a stock server that ran the same SQL.
 
+mod change_buffer;
 mod check;
 
 use crate::support::host::{self, Host};

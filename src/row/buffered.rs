@@ -1,0 +1,271 @@
+//! Applying what a stock server left in the change buffer, before anything uses a secondary index.
+
+use std::fmt;
+
+use super::remove::{mark_entry, remove, restore_entry};
+use crate::change_buffer::{self, Buffered, Leaf};
+use crate::dict::{Dict, OpenTable};
+use crate::extent::change_bitmap;
+use crate::format::fil::PageType;
+use crate::format::ibuf::Operation;
+use crate::mtr::{Mode, PageCtx, retry};
+use crate::page::{RecordView, layout};
+use crate::sync::{Arc, Rank};
+use crate::tree::{Scratch, Tree};
+use crate::words::{Error, PageId, Result, SpaceId, TrxId};
+
+/// What became of the changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Merged {
+    /// They are in their indexes now.
+    pub applied: u64,
+    /// Nobody wants them: the page, or its table, is gone.
+    pub discarded: u64,
+    /// Their table cannot be opened: they stay.
+    pub left: u64,
+}
+
+impl fmt::Display for Merged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Merged {
+            applied,
+            discarded,
+            left,
+        } = self;
+        write!(
+            f,
+            "{applied} changes merged, {discarded} discarded, {left} left"
+        )
+    }
+}
+
+/// The tables of a tablespace.
+enum Home {
+    Gone,
+    Unusable,
+    Tables(Vec<Arc<OpenTable>>),
+}
+
+/// Where a change belongs.
+enum Target<'m> {
+    Leaf(&'m Tree),
+    Nowhere,
+    Unknown,
+}
+
+struct Merge<'c> {
+    ctx: &'c PageCtx,
+    dict: &'c Dict,
+    home: Option<(SpaceId, Home)>,
+    scratch: Scratch,
+    merged: Merged,
+}
+
+/// Applies every change, then empties the change buffer. Nobody else uses the tables yet, and they
+/// are no longer cached as open when this returns. If a table cannot be opened, its changes stay, and
+/// so does the buffer.
+///
+/// # Errors
+/// Damage of the change buffer; what reading its pages gives; `Stopped`.
+pub fn merge_change_buffer(ctx: &PageCtx, dict: &Dict) -> Result<Merged> {
+    let mut merge = Merge {
+        ctx,
+        dict,
+        home: None,
+        scratch: Scratch::default(),
+        merged: Merged::default(),
+    };
+    if change_buffer::is_empty(ctx)? {
+        return Ok(merge.merged);
+    }
+    let mut next = Some(change_buffer::first_leaf(ctx)?);
+    let mut leaves_left = ctx.spaces.find(SpaceId::SYSTEM)?.size_pages();
+    // Its last changes may stand on the next leaf.
+    let mut open: Option<PageId> = None;
+    while let Some(page) = next {
+        let leaf = change_buffer::leaf(ctx, page)?;
+        open = merge.leaf(&leaf, open)?;
+        next = leaf.next;
+        leaves_left = leaves_left
+            .checked_sub(1)
+            .ok_or_else(|| Error::corrupt_bytes("the change buffer's leaves are a circle"))?;
+    }
+    merge.close(open)?;
+    merge.leave_home();
+    if merge.merged.left == 0 {
+        change_buffer::empty(ctx)?;
+    }
+    Ok(merge.merged)
+}
+
+impl Merge<'_> {
+    /// Applies the changes of one leaf. `open` is the page whose bit is still to be cleared; returns
+    /// the one of the last change.
+    fn leaf(&mut self, leaf: &Leaf, mut open: Option<PageId>) -> Result<Option<PageId>> {
+        let mut is_done = vec![false; leaf.changes.len()];
+        let mut finished = Vec::new();
+        for (i, change) in leaf.changes.iter().enumerate() {
+            if open != Some(change.page) {
+                finished.extend(open);
+                open = None;
+            }
+            if !change.done {
+                is_done[i] = self.change(change, leaf.max_trx_id)?;
+            }
+            if change.done || is_done[i] {
+                open = Some(change.page);
+            }
+        }
+        change_buffer::mark_done(self.ctx, leaf, |i| is_done[i])?;
+        for page in finished {
+            self.close(Some(page))?;
+        }
+        Ok(open)
+    }
+
+    /// All changes of the page are done.
+    fn close(&mut self, page: Option<PageId>) -> Result<()> {
+        let Some(page) = page else { return Ok(()) };
+        match self.home(page.space) {
+            Home::Tables(_) => change_buffer::clear_bits(self.ctx, page),
+            Home::Gone | Home::Unusable => Ok(()),
+        }
+    }
+
+    /// Applies or discards a change; false if it must stay.
+    fn change(&mut self, change: &Buffered, writer: TrxId) -> Result<bool> {
+        let result = self.try_change(change, writer);
+        match result {
+            Ok(done) => Ok(done),
+            Err(error @ Error::Stopped(_)) => Err(error),
+            Err(error) => {
+                let page = change.page;
+                log::error!("a change of {page} stays in the change buffer: {error}");
+                self.home = Some((page.space, Home::Unusable));
+                self.merged.left += 1;
+                Ok(false)
+            }
+        }
+    }
+
+    fn try_change(&mut self, change: &Buffered, writer: TrxId) -> Result<bool> {
+        let ctx = self.ctx;
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let target = match self.home(change.page.space) {
+            Home::Gone => Target::Nowhere,
+            Home::Unusable => Target::Unknown,
+            Home::Tables(tables) => target(ctx, tables, change)?,
+        };
+        let done = match target {
+            Target::Leaf(tree) => {
+                apply(ctx, tree, change, writer, &mut scratch)?;
+                self.merged.applied += 1;
+                true
+            }
+            Target::Nowhere => {
+                self.merged.discarded += 1;
+                true
+            }
+            Target::Unknown => {
+                self.merged.left += 1;
+                false
+            }
+        };
+        self.scratch = scratch;
+        Ok(done)
+    }
+
+    /// The tables of `space`, opened. Changes come by space, so that one is enough to remember.
+    fn home(&mut self, space: SpaceId) -> &Home {
+        if self.home.as_ref().is_none_or(|(known, _)| *known != space) {
+            self.leave_home();
+            let home = find_home(self.ctx, self.dict, space);
+            self.home = Some((space, home));
+        }
+        let (_, home) = self.home.as_ref().expect("found above");
+        home
+    }
+
+    fn leave_home(&mut self) {
+        if let Some((_, Home::Tables(tables))) = self.home.take() {
+            for table in tables {
+                // The dictionary's own stay open.
+                if table.name().contains('/') {
+                    self.dict.forget(&table);
+                }
+            }
+        }
+    }
+}
+
+fn find_home(ctx: &PageCtx, dict: &Dict, space: SpaceId) -> Home {
+    let open = || {
+        let rows = dict.table_rows(ctx)?;
+        let rows = rows.iter().filter(|row| row.space == space);
+        rows.map(|row| dict.open_table(ctx, &row.name))
+            .collect::<Result<Vec<_>>>()
+    };
+    match open() {
+        Ok(tables) if tables.is_empty() && space != SpaceId::SYSTEM => Home::Gone,
+        Ok(mut tables) => {
+            if space == SpaceId::SYSTEM {
+                tables.push(dict.system().tables.clone());
+            }
+            Home::Tables(tables)
+        }
+        Err(error) => {
+            log::error!("changes of tablespace {space} stay in the change buffer: {error}");
+            Home::Unusable
+        }
+    }
+}
+
+/// The tree whose leaf the change's page is.
+fn target<'m>(
+    ctx: &PageCtx,
+    tables: &'m [Arc<OpenTable>],
+    change: &Buffered,
+) -> Result<Target<'m>> {
+    let (index, _) = retry(ctx, None, |mtr| {
+        if !change_bitmap::has_buffered(mtr, change.page)? {
+            return Ok(None);
+        }
+        let held = mtr.get(change.page, Mode::S, Rank::IndexPage)?;
+        let view = mtr.view(held);
+        let is_leaf = layout::page_type(view) == PageType::INDEX.0 && layout::is_leaf(view);
+        Ok(is_leaf.then(|| layout::index_id(view)))
+    })?;
+    let trees = tables.iter().flat_map(|table| table.trees());
+    let tree = index.and_then(|id| {
+        trees
+            .filter(|tree| !tree.index().is_clustered())
+            .find(|tree| tree.index().id == id)
+    });
+    match tree {
+        None => Ok(Target::Nowhere),
+        Some(tree) if tree.index().fields.len() == change.entry.len() => Ok(Target::Leaf(tree)),
+        Some(tree) => {
+            let why = "a change in the change buffer has not the fields of its index";
+            Err(Error::corrupt(change.page, why).in_index(&tree.table().name, &tree.index().name))
+        }
+    }
+}
+
+/// Each operation leaves what is already there, since a crash may bring it here again.
+fn apply(
+    ctx: &PageCtx,
+    tree: &Tree,
+    change: &Buffered,
+    writer: TrxId,
+    scratch: &mut Scratch,
+) -> Result<()> {
+    let entry = &change.entry;
+    match change.operation {
+        Operation::Insert => restore_entry(ctx, tree, entry, writer, scratch),
+        Operation::DeleteMark => mark_entry(ctx, tree, entry, writer).map(drop),
+        Operation::Delete => {
+            let mut is_marked = |_: &mut _, record: &RecordView<'_>| Ok(record.is_deleted());
+            remove(ctx, tree, entry, scratch, &mut is_marked).map(drop)
+        }
+    }
+}

@@ -191,6 +191,8 @@ impl Engine {
         if self.is_read_only() {
             return Ok(());
         }
+        let readers = self.settings.uint(ids::READ_IO_THREADS);
+        self.floor.storage.sweep(&self.workers, readers)?;
         let force = self.setup.force_recovery;
         if force < 3 {
             self.transactions.roll_back_dictionary()?;

@@ -1,7 +1,8 @@
 //! Files, log and pool of an existing instance: found, recovered, ready for mini-transactions.
 //!
 //! The order (format-redo.md section 13): locks; the log, read once; doublewrite copies; files as the
-//! log knows them; torn pages; the log opened to go on; the pool, whose reads bring pages up.
+//! log knows them; torn pages; the log opened to go on; the pool, whose reads bring pages up. What no
+//! session reads is brought up in the background (`Storage::sweep`).
 
 use super::places::Setup;
 use crate::buffer::{Doublewrite, Pool};
@@ -9,14 +10,20 @@ use crate::format::fsp::Geometry;
 use crate::format::trx_sys;
 use crate::mtr::{Mode, Mtr, PageCtx};
 use crate::os::file::is_errno;
+use crate::os::thread::Threads;
 use crate::os::{CrashPoints, OpenMode, Vfs};
 use crate::recovery::files::{Leniency, open_files};
-use crate::recovery::sweep::sweep;
+use crate::recovery::sweep::{Sweep, Swept};
 use crate::recovery::{LogScan, Pending, Torn, scan_within};
 use crate::redo::{Log, LogFile, file};
 use crate::space::{Kind, Registry};
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Rank};
 use crate::words::{Error, Lsn, PageId, Result, SpaceId};
+use std::time::Duration;
+
+/// How long a thread that brings pages up waits for frames that sessions hold.
+const FRAME_WAIT: Duration = Duration::from_millis(5);
 
 /// The lowest floor of an engine.
 pub(super) struct Storage {
@@ -145,8 +152,13 @@ fn open_once(
         false => Log::open(setup.log.clone(), points.clone(), log_file, scan_end)?,
     };
     let storage = assemble(setup, spaces, log, scan)?;
-    bring_up(setup, &storage)?;
+    if setup.doublewrite && !setup.places.read_only {
+        // Pages may be written from here on.
+        set_doublewrite(&storage.ctx)?;
+    }
     if replace && !clean {
+        let sweep = Sweep::new(&storage.pending);
+        sweep.run(&storage.ctx, &storage.pending, &|| false)?;
         storage.flush_everything()?;
         return Ok(None);
     }
@@ -236,22 +248,6 @@ fn assemble(setup: &Setup, spaces: Registry, log: Log, scan: LogScan) -> Result<
     })
 }
 
-/// The doublewrite blocks first: pages may be written from here on. Then every page that waits.
-fn bring_up(setup: &Setup, storage: &Storage) -> Result<()> {
-    let ctx = &storage.ctx;
-    if setup.doublewrite && !setup.places.read_only {
-        set_doublewrite(ctx)?;
-    }
-    let swept = sweep(ctx, &storage.pending, &|| false)?;
-    if swept.damaged + swept.stuck > 0 {
-        log::error!(
-            "{} pages could not be recovered; their tables will report it",
-            swept.damaged + swept.stuck
-        );
-    }
-    Ok(())
-}
-
 /// Reads where the doublewrite blocks are.
 pub(super) fn set_doublewrite(ctx: &PageCtx) -> Result<()> {
     let id = PageId::new(SpaceId::SYSTEM, trx_sys::PAGE);
@@ -265,7 +261,49 @@ pub(super) fn set_doublewrite(ctx: &PageCtx) -> Result<()> {
     Ok(())
 }
 
+fn report(swept: Swept) {
+    log::info!(
+        "recovery has brought up its last page, {} in all",
+        swept.pages
+    );
+    if swept.damaged + swept.stuck > 0 {
+        log::error!(
+            "{} pages could not be recovered; their tables will report it",
+            swept.damaged + swept.stuck
+        );
+    }
+}
+
 impl Storage {
+    /// Starts threads that bring up the pages that wait. They end by themselves.
+    ///
+    /// Errors: `Io` if there is no thread to be had.
+    pub(super) fn sweep(&self, workers: &Threads, count: u64) -> Result<()> {
+        if self.pending.count() == 0 {
+            return Ok(());
+        }
+        let sweep = Arc::new(Sweep::new(&self.pending));
+        let running = Arc::new(AtomicU64::new(count));
+        for _ in 0..count {
+            let (ctx, pending) = (self.ctx.clone(), self.pending.clone());
+            let (sweep, running) = (sweep.clone(), running.clone());
+            workers.start("xt_recover", move || {
+                let wait = || {
+                    std::thread::sleep(FRAME_WAIT);
+                    true
+                };
+                let result = sweep.run(&ctx, &pending, &wait);
+                if let Err(error) = &result {
+                    log::error!("recovery of pages ends early: {error}");
+                }
+                if running.fetch_sub(1, Ordering::AcqRel) == 1 && result.is_ok() {
+                    report(sweep.swept());
+                }
+            })?;
+        }
+        Ok(())
+    }
+
     /// Writes all pages and brings the log into the state of a clean shutdown.
     ///
     /// Errors: what writing gives; `Stopped`.

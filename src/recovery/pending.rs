@@ -81,15 +81,20 @@ impl Pending {
         if self.count() == 0 {
             return None;
         }
-        let mut by_age = self.by_age.lock();
-        let (pages, done) = &mut *by_age;
-        while let Some(&(lsn, id)) = pages.get(*done) {
+        loop {
+            let (at, lsn, id) = {
+                let by_age = self.by_age.lock();
+                let (pages, done) = &*by_age;
+                let &(lsn, id) = pages.get(*done)?;
+                (*done, lsn, id)
+            };
             if self.phase(id).is_some() {
                 return Some(lsn);
             }
-            *done += 1;
+            let mut by_age = self.by_age.lock();
+            // Others pass the same pages meanwhile.
+            by_age.1 = by_age.1.max(at + 1);
         }
-        None
     }
 
     /// The pages that wait, in file order.

@@ -1,10 +1,11 @@
-//! Bringing up every page that waits, in file order. The engine could serve sessions meanwhile: a
-//! page that is read first is brought up by that read.
+//! Bringing up every page that waits, in file order. The engine serves sessions meanwhile: a page
+//! that is read first is brought up by that read.
 
 use super::pending::Pending;
 use crate::buffer::Mode;
 use crate::mtr::PageCtx;
-use crate::sync::Rank;
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Mutex, Rank};
 use crate::words::{Error, PageId, Result};
 
 /// What a sweep did.
@@ -18,35 +19,77 @@ pub struct Swept {
     pub stuck: usize,
 }
 
-/// Reads every page that waits. `stop` is asked between pages.
+/// The pages that wait, for one or more threads to read.
 ///
 /// A damaged page is logged and left: whoever reads it gets the error. If what the file holds is
 /// recognisably damaged, its records are given up; else they stay and no checkpoint passes them.
-///
-/// Errors: `Stopped`, `BufferPoolFull`, `Interrupted` when `stop` says so.
-pub fn sweep(ctx: &PageCtx, pending: &Pending, stop: &dyn Fn() -> bool) -> Result<Swept> {
-    let mut swept = Swept::default();
-    for id in pending.pages() {
-        if stop() {
-            return Err(Error::Interrupted);
+pub struct Sweep {
+    /// In file order.
+    pages: Vec<PageId>,
+    next: AtomicUsize,
+    swept: Mutex<Swept>,
+}
+
+impl Sweep {
+    /// Of the pages that wait now.
+    pub fn new(pending: &Pending) -> Sweep {
+        Sweep {
+            pages: pending.pages(),
+            next: AtomicUsize::new(0),
+            swept: Mutex::new(Rank::Leaf, Swept::default()),
         }
-        match bring_up(ctx, pending, id) {
-            Ok(()) => swept.pages += 1,
-            Err(error @ (Error::Stopped(_) | Error::BufferPoolFull)) => return Err(error),
-            Err(error) => {
-                log::error!("page {id} was not recovered: {error}");
-                match is_damaged_in_file(ctx, id) {
-                    true => {
-                        pending.give_up(id);
-                        swept.damaged += 1;
+    }
+
+    /// Brings pages up until none is left that no other thread has taken. When the pool is full,
+    /// waits for others to let go of pages, or not: as `wait_for_frames` says.
+    ///
+    /// Errors: `Stopped`, `BufferPoolFull`.
+    pub fn run(
+        &self,
+        ctx: &PageCtx,
+        pending: &Pending,
+        wait_for_frames: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let mut own = Swept::default();
+        while let Some(&id) = self.pages.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            let result = loop {
+                match bring_up(ctx, pending, id) {
+                    Err(Error::BufferPoolFull) if wait_for_frames() => {}
+                    other => break other,
+                }
+            };
+            match result {
+                Ok(()) => own.pages += 1,
+                Err(error @ (Error::Stopped(_) | Error::BufferPoolFull)) => return Err(error),
+                Err(error) => {
+                    log::error!("page {id} was not recovered: {error}");
+                    match is_damaged_in_file(ctx, id) {
+                        true => {
+                            pending.give_up(id);
+                            own.damaged += 1;
+                        }
+                        false => own.stuck += 1,
                     }
-                    false => swept.stuck += 1,
                 }
             }
         }
+        self.swept.lock().add(own);
+        pending.shrink();
+        Ok(())
     }
-    pending.shrink();
-    Ok(swept)
+
+    /// What the threads that ended did.
+    pub fn swept(&self) -> Swept {
+        *self.swept.lock()
+    }
+}
+
+impl Swept {
+    fn add(&mut self, other: Swept) {
+        self.pages += other.pages;
+        self.damaged += other.damaged;
+        self.stuck += other.stuck;
+    }
 }
 
 fn bring_up(ctx: &PageCtx, pending: &Pending, id: PageId) -> Result<()> {

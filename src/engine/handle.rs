@@ -561,7 +561,7 @@ fn locking(session: &mut Session, lock: LockMode) -> Locking {
         LockMode::Shared => Locking::Shared,
         LockMode::Exclusive => Locking::Exclusive,
         LockMode::None => {
-            let level = Isolation::from(session.trx().isolation());
+            let level = session.trx().isolation();
             match level == Isolation::Serializable && !session.statement().autocommit {
                 true => Locking::Shared,
                 false => Locking::None,

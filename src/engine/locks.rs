@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use super::open::Engine;
 use super::report::{LockReport, LockRow, LockWaitRow, TransactionRow};
-use super::types::Isolation;
 use crate::dict::OpenTable;
 use crate::format::column::Mtype;
 use crate::lock::{Owner, RecordMode, TableMode, Target};
@@ -121,7 +120,7 @@ impl Engine {
             lock_bytes: trx.lock_places as u64 * LOCK_BYTES,
             rows_locked: trx.rows_locked,
             rows_modified: trx.rows_modified,
-            isolation: Isolation::from(trx.isolation),
+            isolation: trx.isolation,
             unique_checks: trx.unique_checks,
             foreign_key_checks: trx.foreign_key_checks,
             read_only: trx.read_only,

@@ -41,28 +41,6 @@ impl Interrupter {
     }
 }
 
-impl From<Isolation> for trx::Isolation {
-    fn from(level: Isolation) -> trx::Isolation {
-        match level {
-            Isolation::ReadUncommitted => trx::Isolation::ReadUncommitted,
-            Isolation::ReadCommitted => trx::Isolation::ReadCommitted,
-            Isolation::RepeatableRead => trx::Isolation::RepeatableRead,
-            Isolation::Serializable => trx::Isolation::Serializable,
-        }
-    }
-}
-
-impl From<trx::Isolation> for Isolation {
-    fn from(level: trx::Isolation) -> Isolation {
-        match level {
-            trx::Isolation::ReadUncommitted => Isolation::ReadUncommitted,
-            trx::Isolation::ReadCommitted => Isolation::ReadCommitted,
-            trx::Isolation::RepeatableRead => Isolation::RepeatableRead,
-            trx::Isolation::Serializable => Isolation::Serializable,
-        }
-    }
-}
-
 impl Session {
     /// A session without a transaction.
     pub fn open(engine: &Arc<Engine>, config: SessionConfig) -> Result<Session> {
@@ -117,7 +95,7 @@ impl Session {
     pub fn set_isolation(&mut self, isolation: Isolation) -> Result<()> {
         self.config.isolation = isolation;
         if self.trx.is_open() && self.trx.open_view().is_none() {
-            self.trx.set_isolation(isolation.into());
+            self.trx.set_isolation(isolation);
         }
         Ok(())
     }
@@ -185,7 +163,7 @@ impl Session {
     pub(super) fn start(&mut self, read_only: bool) {
         if !self.trx.is_open() {
             let now = self.engine.host().callbacks.wall_clock().as_secs();
-            self.trx.start(self.config.isolation.into(), read_only, now);
+            self.trx.start(self.config.isolation, read_only, now);
         }
     }
 

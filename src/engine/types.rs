@@ -8,6 +8,7 @@ use crate::host::callbacks::{Callbacks, SessionCtx};
 use crate::host::collation::CollationSource;
 use crate::host::image::TableImage;
 use crate::row;
+pub use crate::trx::Isolation;
 use crate::words::{SpaceId, TableId, TrxId};
 
 /// What the host provides.
@@ -62,16 +63,6 @@ impl Limits {
             key_part_length_max: crate::words::limits::KEY_PART_BYTES_MAX as u32,
         }
     }
-}
-
-/// SQL's isolation levels, in MySQL's numbers.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[expect(missing_docs, reason = "SQL's names")]
-pub enum Isolation {
-    ReadUncommitted = 0,
-    ReadCommitted = 1,
-    RepeatableRead = 2,
-    Serializable = 3,
 }
 
 /// A new session.

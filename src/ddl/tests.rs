@@ -334,34 +334,53 @@ fn the_first_auto_increment_value_is_in_the_root() {
     assert_eq!(last, 99);
 }
 
+/// Whether the table of a sample could be made under another name, in another format, changed.
+fn try_with(name: &str, format: RowFormat, change: &dyn Fn(&mut TableImage)) -> Result<()> {
+    let mut image = layout_of(&SampleDir::open("mini"), "smp/s_compact");
+    change(&mut image);
+    let new = NewTable {
+        name,
+        image: &image,
+        format,
+    };
+    define(&new, LIMITS).map(|_| ())
+}
+
 #[test]
 fn what_cannot_be_a_table_is_refused() {
-    let mini = SampleDir::open("mini");
-    let good = layout_of(&mini, "smp/s_compact");
-    let try_with = |name: &str, format, change: &dyn Fn(&mut TableImage)| {
-        let mut image = good.clone();
-        change(&mut image);
-        let new = NewTable {
-            name,
-            image: &image,
-            format,
-        };
-        define(&new, LIMITS).map(|_| ())
-    };
-    let dynamic = RowFormat::Dynamic;
     let same = |_: &mut TableImage| {};
-    assert_eq!(try_with("d/t", dynamic, &same), Ok(()));
+    assert_eq!(try_with("d/t", RowFormat::Dynamic, &same), Ok(()));
     for name in ["t", "/t", "d/", "d/t/u", "d/\0"] {
         assert!(
-            matches!(try_with(name, dynamic, &same), Err(Error::Invalid(_))),
+            matches!(
+                try_with(name, RowFormat::Dynamic, &same),
+                Err(Error::Invalid(_))
+            ),
             "{name}"
         );
     }
     let compressed = try_with("d/t", RowFormat::Compressed, &same);
     assert!(matches!(compressed, Err(Error::Unsupported(_))));
+    let wide = try_with("d/t", RowFormat::Dynamic, &|i| {
+        let mut columns = i.columns.to_vec();
+        for n in 0..12 {
+            let mut c = columns[0].clone();
+            c.name = format!("wide{n}").into();
+            c.kind = crate::host::image::ColumnKind::String;
+            (c.collation, c.octets) = (63, 700);
+            columns.push(c);
+        }
+        i.columns = columns.into();
+    });
+    assert!(matches!(wide, Err(Error::RowTooLarge { .. })), "{wide:?}");
+}
+
+#[test]
+fn columns_and_keys_that_cannot_be_are_refused() {
+    let good = layout_of(&SampleDir::open("mini"), "smp/s_compact");
     let renamed = |to: &str| {
         let to = to.to_string();
-        try_with("d/t", dynamic, &move |i| {
+        try_with("d/t", RowFormat::Dynamic, &move |i| {
             i.columns[1].name = to.as_str().into()
         })
     };
@@ -380,7 +399,7 @@ fn what_cannot_be_a_table_is_refused() {
         .into(),
     };
     let with_key = |key: ImageKey| {
-        try_with("d/t", dynamic, &move |i| {
+        try_with("d/t", RowFormat::Dynamic, &move |i| {
             let mut keys = i.keys.to_vec();
             keys.push(key.clone());
             i.keys = keys.into();
@@ -397,18 +416,6 @@ fn what_cannot_be_a_table_is_refused() {
         ..key(KeyKind::Plain, 4)
     };
     assert!(matches!(with_key(taken), Err(Error::Invalid(_))));
-    let wide = try_with("d/t", dynamic, &|i| {
-        let mut columns = i.columns.to_vec();
-        for n in 0..12 {
-            let mut c = columns[0].clone();
-            c.name = format!("wide{n}").into();
-            c.kind = crate::host::image::ColumnKind::String;
-            (c.collation, c.octets) = (63, 700);
-            columns.push(c);
-        }
-        i.columns = columns.into();
-    });
-    assert!(matches!(wide, Err(Error::RowTooLarge { .. })), "{wide:?}");
 }
 
 #[test]

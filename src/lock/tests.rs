@@ -18,6 +18,11 @@ fn granted(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Granted)
 }
 
+/// Takes a lock that nothing stands in the way of.
+fn take(locks: &LockTable, owner: &Arc<Owner>, page: PageId, heap: HeapNo, mode: RecordMode) {
+    assert!(granted(locks.lock_record(owner, page, heap, mode)));
+}
+
 fn queued(outcome: Outcome) -> Arc<Wait> {
     match outcome {
         Outcome::Wait(w) => w,
@@ -82,12 +87,7 @@ fn the_conflict_matrix_is_innodbs() {
 fn a_waiter_gets_the_lock_when_the_holder_ends() {
     let locks = Arc::new(LockTable::new());
     let (a, b) = (locks.owner(), locks.owner());
-    assert!(granted(locks.lock_record(
-        &a,
-        page(3),
-        HeapNo(2),
-        RecordMode::X_RECORD
-    )));
+    take(&locks, &a, page(3), HeapNo(2), RecordMode::X_RECORD);
     let wait = queued(locks.lock_record(&b, page(3), HeapNo(2), RecordMode::S_RECORD));
     let thread = std::thread::spawn({
         let locks = locks.clone();
@@ -104,12 +104,7 @@ fn a_waiter_gets_the_lock_when_the_holder_ends() {
 fn a_later_request_does_not_overtake_a_waiting_one() {
     let locks = LockTable::new();
     let (a, b, c) = (locks.owner(), locks.owner(), locks.owner());
-    assert!(granted(locks.lock_record(
-        &a,
-        page(3),
-        HeapNo(2),
-        RecordMode::S_RECORD
-    )));
+    take(&locks, &a, page(3), HeapNo(2), RecordMode::S_RECORD);
     let x = queued(locks.lock_record(&b, page(3), HeapNo(2), RecordMode::X_RECORD));
     let s = queued(locks.lock_record(&c, page(3), HeapNo(2), RecordMode::S_RECORD));
     locks.release_all(&a);
@@ -123,12 +118,7 @@ fn a_later_request_does_not_overtake_a_waiting_one() {
 fn a_timed_out_request_lets_those_behind_it_pass() {
     let locks = LockTable::new();
     let (a, b, c) = (locks.owner(), locks.owner(), locks.owner());
-    assert!(granted(locks.lock_record(
-        &a,
-        page(3),
-        HeapNo(2),
-        RecordMode::S_RECORD
-    )));
+    take(&locks, &a, page(3), HeapNo(2), RecordMode::S_RECORD);
     let x = queued(locks.lock_record(&b, page(3), HeapNo(2), RecordMode::X_RECORD));
     let s = queued(locks.lock_record(&c, page(3), HeapNo(2), RecordMode::S_RECORD));
     assert_eq!(
@@ -143,12 +133,7 @@ fn a_timed_out_request_lets_those_behind_it_pass() {
 fn an_interrupt_ends_a_wait_and_leaves_no_trace() {
     let locks = LockTable::new();
     let (a, b) = (locks.owner(), locks.owner());
-    assert!(granted(locks.lock_record(
-        &a,
-        page(3),
-        HeapNo(2),
-        RecordMode::X_RECORD
-    )));
+    take(&locks, &a, page(3), HeapNo(2), RecordMode::X_RECORD);
     let w = queued(locks.lock_record(&b, page(3), HeapNo(2), RecordMode::X_RECORD));
     assert_eq!(locks.wait(&w, LONG, &|| true), Err(Error::Interrupted));
     locks.release_all(&a);
@@ -160,12 +145,7 @@ fn an_interrupt_ends_a_wait_and_leaves_no_trace() {
 fn locks_and_waiters_follow_their_record_to_another_page() {
     let locks = LockTable::new();
     let (a, b) = (locks.owner(), locks.owner());
-    assert!(granted(locks.lock_record(
-        &a,
-        page(3),
-        HeapNo(9),
-        RecordMode::X_RECORD
-    )));
+    take(&locks, &a, page(3), HeapNo(9), RecordMode::X_RECORD);
     let w = queued(locks.lock_record(&b, page(3), HeapNo(9), RecordMode::X_RECORD));
     locks.moved(
         page(3),
@@ -188,18 +168,8 @@ fn locks_and_waiters_follow_their_record_to_another_page() {
 fn swapped_heap_numbers_do_not_mix_up_locks() {
     let locks = LockTable::new();
     let (a, b) = (locks.owner(), locks.owner());
-    assert!(granted(locks.lock_record(
-        &a,
-        page(3),
-        HeapNo(2),
-        RecordMode::X_RECORD
-    )));
-    assert!(granted(locks.lock_record(
-        &b,
-        page(3),
-        HeapNo(3),
-        RecordMode::X_RECORD
-    )));
+    take(&locks, &a, page(3), HeapNo(2), RecordMode::X_RECORD);
+    take(&locks, &b, page(3), HeapNo(3), RecordMode::X_RECORD);
     let swap = [
         Moved {
             from: HeapNo(2),
@@ -220,12 +190,7 @@ fn swapped_heap_numbers_do_not_mix_up_locks() {
 fn a_removed_record_leaves_its_gap_locked_and_wakes_its_waiters() {
     let locks = LockTable::new();
     let (a, b, c) = (locks.owner(), locks.owner(), locks.owner());
-    assert!(granted(locks.lock_record(
-        &a,
-        page(3),
-        HeapNo(2),
-        RecordMode::X_NEXT_KEY
-    )));
+    take(&locks, &a, page(3), HeapNo(2), RecordMode::X_NEXT_KEY);
     let w = queued(locks.lock_record(&b, page(3), HeapNo(2), RecordMode::X_RECORD));
     locks.removed((page(3), HeapNo(2)), (page(3), HeapNo::SUPREMUM));
     assert_eq!(w.sleep(Duration::ZERO), Some(WaitEnd::Granted));
@@ -241,12 +206,7 @@ fn at_read_committed_a_removed_record_leaves_no_gap_locked() {
     let locks = LockTable::new();
     let (a, c) = (locks.owner(), locks.owner());
     a.set_keeps_gaps(false);
-    assert!(granted(locks.lock_record(
-        &a,
-        page(3),
-        HeapNo(2),
-        RecordMode::X_RECORD
-    )));
+    take(&locks, &a, page(3), HeapNo(2), RecordMode::X_RECORD);
     locks.removed((page(3), HeapNo(2)), (page(3), HeapNo::SUPREMUM));
     assert!(granted(locks.lock_insert(&c, page(3), HeapNo::SUPREMUM)));
 }
@@ -255,18 +215,8 @@ fn at_read_committed_a_removed_record_leaves_no_gap_locked() {
 fn an_insert_splits_a_locked_gap_but_not_a_record_lock() {
     let locks = LockTable::new();
     let (a, b, c) = (locks.owner(), locks.owner(), locks.owner());
-    assert!(granted(locks.lock_record(
-        &a,
-        page(3),
-        HeapNo(5),
-        RecordMode::X_NEXT_KEY
-    )));
-    assert!(granted(locks.lock_record(
-        &b,
-        page(3),
-        HeapNo(6),
-        RecordMode::X_RECORD
-    )));
+    take(&locks, &a, page(3), HeapNo(5), RecordMode::X_NEXT_KEY);
+    take(&locks, &b, page(3), HeapNo(6), RecordMode::X_RECORD);
     locks.inserted(page(3), HeapNo(7), HeapNo(5));
     locks.inserted(page(3), HeapNo(8), HeapNo(6));
     assert!(!granted(locks.lock_insert(&c, page(3), HeapNo(7))));
@@ -282,18 +232,8 @@ fn the_lightest_transaction_of_a_cycle_is_the_victim() {
     let locks = Arc::new(LockTable::new());
     let (a, b) = (locks.owner(), locks.owner());
     b.set_changes(10);
-    assert!(granted(locks.lock_record(
-        &a,
-        page(3),
-        HeapNo(2),
-        RecordMode::X_RECORD
-    )));
-    assert!(granted(locks.lock_record(
-        &b,
-        page(3),
-        HeapNo(3),
-        RecordMode::X_RECORD
-    )));
+    take(&locks, &a, page(3), HeapNo(2), RecordMode::X_RECORD);
+    take(&locks, &b, page(3), HeapNo(3), RecordMode::X_RECORD);
     let a_waits = queued(locks.lock_record(&a, page(3), HeapNo(3), RecordMode::X_RECORD));
     let thread = std::thread::spawn({
         let locks = locks.clone();
@@ -398,8 +338,8 @@ fn every_cycle_that_a_request_closes_is_broken() {
     a.set_changes(10);
     c.set_changes(10);
     let x = RecordMode::X_RECORD;
-    assert!(granted(locks.lock_record(&a, page(3), HeapNo(2), x)));
-    assert!(granted(locks.lock_record(&c, page(3), HeapNo(3), x)));
+    take(&locks, &a, page(3), HeapNo(2), x);
+    take(&locks, &c, page(3), HeapNo(3), x);
     let b_waits = queued(locks.lock_record(&b, page(3), HeapNo(2), x));
     let c_waits = queued(locks.lock_record(&c, page(3), HeapNo(2), x));
     let a_waits = queued(locks.lock_record(&a, page(3), HeapNo(3), x));

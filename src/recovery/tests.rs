@@ -353,15 +353,17 @@ fn without_its_file_checkpoint_a_checkpoint_is_refused() {
     assert!(why(&log).contains("inside"));
 }
 
+/// Whether all tablespaces but those of `undo` are named.
+fn named(log: &Log, undo: &[u32]) -> Result<()> {
+    scan(log)
+        .unwrap()
+        .check_names(|space| undo.contains(&space.0))
+}
+
 #[test]
-fn files_are_named_renamed_deleted_and_sized_by_the_log() {
+fn files_are_created_renamed_deleted_and_sized_by_the_log() {
     let mut log = Log::new(1 << 20);
     log.checkpoint_at(log.lsn, &[]);
-    let named = |log: &Log, ids: &[u32]| {
-        let scan = scan(log).unwrap();
-        let undo = ids.to_vec();
-        scan.check_names(|space| undo.contains(&space.0))
-    };
     log.append(|encoder, out| {
         encoder.file_op(
             out,
@@ -404,8 +406,12 @@ fn files_are_named_renamed_deleted_and_sized_by_the_log() {
     let scan2 = scan(&log).unwrap();
     assert!(scan2.index.files()[&SpaceId(4)].deleted);
     assert!(!scan2.index.has(page(4, 3)) && !scan2.index.has(page(4, 0)));
+}
 
-    // An undo tablespace needs no name, others do, and in time.
+#[test]
+fn an_undo_tablespace_needs_no_name_and_others_do_in_time() {
+    let mut log = Log::new(1 << 20);
+    log.checkpoint_at(log.lsn, &[]);
     log.write(page(1, 3), 40, b"u");
     assert!(named(&log, &[]).is_err());
     named(&log, &[1]).unwrap();

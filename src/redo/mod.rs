@@ -43,6 +43,8 @@ pub mod log;
 pub mod writer;
 
 #[cfg(test)]
+mod failure_tests;
+#[cfg(test)]
 mod tests;
 
 pub use admission::{Class, Credit};

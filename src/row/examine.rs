@@ -94,10 +94,20 @@ impl Cursor {
         {
             return Ok(Verdict::Skip);
         }
-        self.current
-            .copy_prefix_of(&work.row, index.n_uniq as usize);
-        load_version(reader, mtr, rows)?;
         self.shown_unlocked = true;
+        self.hand_out_version(reader, mtr, rows)
+    }
+
+    /// Hands out the version in the reader's `work.row`.
+    fn hand_out_version(
+        &mut self,
+        reader: &mut Reader<'_>,
+        mtr: &mut Mtr<'_>,
+        rows: &mut Rows<'_>,
+    ) -> Result<Verdict> {
+        let n_uniq = reader.trees[0].index().n_uniq as usize;
+        self.current.copy_prefix_of(&reader.work.row, n_uniq);
+        load_version(reader, mtr, rows)?;
         Ok(Verdict::Row)
     }
 
@@ -128,10 +138,7 @@ impl Cursor {
             {
                 return Ok(Verdict::Skip);
             }
-            self.current
-                .copy_prefix_of(&work.row, index.n_uniq as usize);
-            load_version(reader, mtr, rows)?;
-            return Ok(Verdict::Row);
+            return self.hand_out_version(reader, mtr, rows);
         }
         if record.is_deleted() {
             return Ok(Verdict::Skip);

@@ -418,17 +418,8 @@ fn random_transactions_leave_what_a_model_says() {
                 truncate::cut(ctx, &mut trx.log, UndoNo(trx.count)).expect("cut");
             }
             4 if !history.is_empty() => {
-                let (rseg, no) = rsegs.with_oldest().expect("a history");
-                let at = history.iter().position(|&(n, _)| n == no.0).expect("known");
-                assert_eq!(at, 0, "the oldest comes first");
-                let entry = rseg.oldest().expect("there");
-                let mut mtr = Mtr::reader(ctx);
-                let mut reader = LogReader::new(rseg, entry.first, entry.header);
-                let count =
-                    std::iter::from_fn(|| reader.next(&mut mtr).expect("readable").map(drop));
-                assert_eq!(count.count() as u64, history[0].1);
-                drop(mtr);
-                history::remove(ctx, rseg, entry).expect("removed");
+                let (no, count) = purge_oldest(&bed, &rsegs);
+                assert_eq!((no, count), history[0], "the oldest comes first");
                 history.remove(0);
             }
             _ if !open.is_empty() => {
@@ -456,6 +447,19 @@ fn random_transactions_leave_what_a_model_says() {
             assert!(dumped >= records + open_records, "{dumped}");
         }
     }
+}
+
+/// Reads and removes the oldest log of the history; its commit number and how many records it had.
+fn purge_oldest(bed: &UndoBed, rsegs: &Rsegs) -> (u64, u64) {
+    let (rseg, no) = rsegs.with_oldest().expect("a history");
+    let entry = rseg.oldest().expect("there");
+    let mut mtr = Mtr::reader(&bed.pages.ctx);
+    let mut reader = LogReader::new(rseg, entry.first, entry.header);
+    let records = std::iter::from_fn(|| reader.next(&mut mtr).expect("readable").map(drop));
+    let count = records.count() as u64;
+    drop(mtr);
+    history::remove(&bed.pages.ctx, rseg, entry).expect("removed");
+    (no.0, count)
 }
 
 /// What a crash and a start would find is what is there.

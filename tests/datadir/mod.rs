@@ -4,6 +4,7 @@
 
 mod change_buffer;
 mod check;
+mod shapes;
 
 use crate::support::host::{self, Host};
 use crate::support::scratch::{Scratch, copy_dir};

@@ -1,5 +1,6 @@
 //! Independent readers of the files: innochecksum and the scripts of tests/tools.
 
+use super::scratch::Scratch;
 use super::{run, run_ok};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -95,7 +96,8 @@ pub fn redodump(arguments: &[&str]) -> String {
 /// schema that the directory's own dictionary gives. `system_files` counts from ibdata1 and undo files.
 pub fn check_data_dir(datadir: &Path) -> Result<usize, String> {
     let mut checked = 0;
-    let dictionary = datadir.join("ibdata1");
+    let scratch = Scratch::new("system");
+    let dictionary = system_file(datadir, &scratch)?;
     for entry in std::fs::read_dir(datadir).map_err(|e| e.to_string())? {
         let path = entry.map_err(|e| e.to_string())?.path();
         let name = path
@@ -107,15 +109,32 @@ pub fn check_data_dir(datadir: &Path) -> Result<usize, String> {
             checked += check_database(&path, &name, &dictionary)?;
         } else if name == "ibdata1" || name.starts_with("undo0") {
             if name == "ibdata1" {
-                innochecksum_system(&path)?
+                innochecksum_system(&dictionary)?;
+                ibdump_check(&dictionary, &[])?;
             } else {
-                innochecksum(&path)?
-            };
-            ibdump_check(&path, &[])?;
+                innochecksum(&path)?;
+                ibdump_check(&path, &[])?;
+            }
             checked += 1;
         }
     }
     Ok(checked)
+}
+
+/// The system tablespace as one file: ibdata1, or a copy of ibdata1, ibdata2 … in a row.
+fn system_file(datadir: &Path, scratch: &Scratch) -> Result<PathBuf, String> {
+    let files = (1..).map(|n| datadir.join(format!("ibdata{n}")));
+    let files: Vec<PathBuf> = files.take_while(|file| file.exists()).collect();
+    if let [only] = &files[..] {
+        return Ok(only.clone());
+    }
+    let whole = scratch.path().join("ibdata");
+    let mut bytes = Vec::new();
+    for file in &files {
+        bytes.extend(std::fs::read(file).map_err(|e| e.to_string())?);
+    }
+    std::fs::write(&whole, bytes).map_err(|e| e.to_string())?;
+    Ok(whole)
 }
 
 fn check_database(folder: &Path, database: &str, dictionary: &Path) -> Result<usize, String> {

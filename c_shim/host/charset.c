@@ -16,6 +16,14 @@ static const struct {
     [CS_UTF8MB4] = {"utf8mb4", 1, 4, 45, 46}, [CS_UCS2] = {"ucs2", 2, 2, 35, 90},
     [CS_UTF16] = {"utf16", 2, 4, 54, 55},     [CS_UTF16LE] = {"utf16le", 2, 4, 56, 62},
     [CS_UTF32] = {"utf32", 4, 4, 60, 61},
+#define BYTE_CHARSET(id, name, ci, bin) [CS_##id] = {name, 1, 1, ci, bin},
+#include "charset_bytes.inc"
+};
+
+/* What the bytes of the other single-byte sets mean; 0xFFFD = nothing. */
+static const uint16_t byte_codes[CS_COUNT][256] = {
+#define BYTE_MAP(id, ...) [CS_##id] = {__VA_ARGS__},
+#include "charset_bytes.inc"
 };
 
 /* cp1252 as MySQL's latin1 maps 0x80..0x9F; the rest is the code itself. */
@@ -104,9 +112,12 @@ unsigned charset_decode(enum charset cs, const uint8_t *s, size_t len, uint32_t 
             return 0;
         *code = (uint32_t)s[0] << 24 | (uint32_t)s[1] << 16 | (uint32_t)s[2] << 8 | s[3];
         return *code > 0x10FFFF ? 0 : 4;
-    default:
+    case CS_BINARY:
         *code = s[0];
         return 1;
+    default:
+        *code = byte_codes[cs][s[0]];
+        return *code != 0xFFFD;
     }
 }
 
@@ -148,6 +159,16 @@ static unsigned latin1_encode(uint32_t c, uint8_t *out)
     return 0;
 }
 
+static unsigned byte_encode(enum charset cs, uint32_t c, uint8_t *out)
+{
+    for (unsigned i = 0; c != 0xFFFD && i < 256; i++)
+        if (byte_codes[cs][i] == c) {
+            out[0] = (uint8_t)i;
+            return 1;
+        }
+    return 0;
+}
+
 unsigned charset_encode(enum charset cs, uint32_t code, uint8_t *out)
 {
     switch (cs) {
@@ -169,9 +190,11 @@ unsigned charset_encode(enum charset cs, uint32_t code, uint8_t *out)
     case CS_ASCII:
         out[0] = (uint8_t)code;
         return code < 0x80;
-    default:
+    case CS_BINARY:
         out[0] = (uint8_t)code;
         return code < 0x100;
+    default:
+        return byte_encode(cs, code, out);
     }
 }
 

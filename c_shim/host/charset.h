@@ -8,6 +8,8 @@
 
 enum charset {
     CS_BINARY, CS_LATIN1, CS_ASCII, CS_UTF8MB3, CS_UTF8MB4, CS_UCS2, CS_UTF16, CS_UTF16LE, CS_UTF32,
+#define BYTE_CHARSET(id, name, ci, bin) CS_##id,
+#include "charset_bytes.inc"
     CS_COUNT
 };
 enum order { ORDER_BYTES, ORDER_TABLE, ORDER_GENERAL, ORDER_UNICODE, ORDER_CODE };

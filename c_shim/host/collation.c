@@ -12,6 +12,9 @@
 #include "value.h"
 
 #include "coll_bytes.inc"
+#define BYTE_WEIGHTS(id, ...) static const uint8_t weights_##id[256] = {__VA_ARGS__};
+#include "coll_bytes8.inc"
+#define weights_0 NULL
 
 static const uint16_t general_pairs[] = {
 #include "coll_general.inc"
@@ -85,6 +88,9 @@ static const struct collation_info collations[] = {
     {60, "utf32_general_ci", CS_UTF32, ORDER_GENERAL, NULL},
     {61, "utf32_bin", CS_UTF32, ORDER_CODE, NULL},
     {160, "utf32_unicode_ci", CS_UTF32, ORDER_UNICODE, NULL},
+#define BYTE_COLLATION(id, name, set, weights) \
+    {id, name, CS_##set, weights ? ORDER_TABLE : ORDER_BYTES, weights_##weights},
+#include "coll_bytes8.inc"
 };
 enum { COLLATION_COUNT = sizeof collations / sizeof *collations };
 

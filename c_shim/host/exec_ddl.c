@@ -11,7 +11,8 @@ static bool valid_name(session *s, const char *name, unsigned code)
 {
     char file[1100];
     size_t len = strlen(name);
-    bool ok = len && name[len - 1] != ' ' && filename_encode(name, file, sizeof file) && strlen(file) < 250;
+    bool ok = len && name[len - 1] != ' ' && strncmp(name, "#mysql50#", 9) != 0 &&
+              filename_encode(name, file, sizeof file) && strlen(file) < 250;
     if (!ok)
         sql_error(s, code, name);
     else if (coll_char_count(COLL_UTF8MB4, (const uint8_t *)name, len) > 64)

@@ -26,9 +26,19 @@ static const uint16_t *short_of(uint32_t code)
     return NULL;
 }
 
+/* As in MySQL: what follows is a file name that stands for no identifier (a partition). */
+static const char literal[] = "#mysql50#";
+enum { LITERAL = sizeof literal - 1 };
+
 bool filename_encode(const char *name, char *out, size_t size)
 {
     size_t len = strlen(name), n = 0;
+    if (len > LITERAL && !strncmp(name, literal, LITERAL) && !strpbrk(name + LITERAL, "/.")) {
+        if (len - LITERAL >= size)
+            return false;
+        strcpy(out, name + LITERAL);
+        return true;
+    }
     for (size_t p = 0; p < len;) {
         uint32_t code;
         unsigned used = coll_decode(COLL_UTF8MB4, (const uint8_t *)name + p, len - p, &code);
@@ -69,6 +79,8 @@ static uint32_t decode_at(const char *p, unsigned *used)
 bool filename_decode(const char *file, char *out, size_t size)
 {
     size_t n = 0;
+    if (strchr(file, '#')) /* would be @0023 */
+        return (size_t)snprintf(out, size, "%s%s", literal, file) < size;
     for (const char *p = file; *p;) {
         if (n + 5 >= size)
             return false;

@@ -100,13 +100,16 @@ impl OpenTable {
     /// The tree of index `position` of `def().indexes`.
     ///
     /// # Errors
-    /// `Unsupported` for FULLTEXT and SPATIAL; `Corrupt` if the index is flagged as damaged.
+    /// `Unsupported` for FULLTEXT, SPATIAL and virtual columns; `Corrupt` if the index is flagged as damaged.
     pub fn tree(&self, position: usize) -> Result<&Tree> {
         let tree = &self.trees[position];
         let index = tree.index();
-        if index.ty.has(IndexType::FULLTEXT | IndexType::SPATIAL) {
+        if index
+            .ty
+            .has(IndexType::FULLTEXT | IndexType::SPATIAL | IndexType::HAS_VIRTUAL)
+        {
             return Err(Error::unsupported(format!(
-                "index {} of table {} is a FULLTEXT or SPATIAL one",
+                "index {} of table {} is FULLTEXT, SPATIAL or on virtual columns",
                 index.name,
                 self.name()
             )));

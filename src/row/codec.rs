@@ -8,7 +8,7 @@ use crate::format::blob::BlobRef;
 use crate::host::collation::CollationSource;
 use crate::host::image::{BlobHeap, KeyKind, RowIn, TableImage};
 use crate::mtr::Mtr;
-use crate::schema::{FieldColumn, FieldRef, Index, IndexType, Table, Tuple};
+use crate::schema::{FieldColumn, FieldRef, Index, Table, Tuple};
 use crate::tree::Tree;
 use crate::words::limits::BLOB_REF_BYTES;
 use crate::words::{Error, Result};
@@ -75,19 +75,12 @@ impl BlobQueue {
 impl Template {
     /// Matches the host's columns and keys with the dictionary's.
     ///
-    /// Errors: `Invalid` naming what differs; `Unsupported` for indexes on virtual columns.
+    /// Errors: `Invalid` naming what differs.
     pub fn new(image: Arc<TableImage>, table: &Table) -> Result<Template> {
         let differs = |what: &str| Err(Error::invalid(format!("table {}: {what}", table.name)));
         let stored = image.columns.iter().filter(|c| !c.is_virtual).count();
         if stored != table.n_stored() {
             return differs("the host's number of stored columns is another");
-        }
-        if table
-            .indexes
-            .iter()
-            .any(|i| i.ty.has(IndexType::HAS_VIRTUAL))
-        {
-            return Err(Error::unsupported("indexes on virtual columns"));
         }
         let mut columns = Vec::with_capacity(image.columns.len());
         let mut host_of_ordinal = Vec::with_capacity(stored);

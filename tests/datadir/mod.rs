@@ -2,8 +2,10 @@
 //!
 //! The expected rows are those of a stock server that ran the same SQL.
 
+mod bare;
 mod change_buffer;
 mod check;
+mod import;
 mod shapes;
 
 use crate::support::host::{self, Host};

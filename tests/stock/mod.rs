@@ -3,6 +3,7 @@
 //! When these fail, no other comparison with the stock server means anything.
 
 mod ddl;
+mod dump;
 mod page_ops;
 mod sql;
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The first line in which two results part.
-fn difference(found: &[u8], expected: &[u8]) -> Option<String> {
+pub fn difference(found: &[u8], expected: &[u8]) -> Option<String> {
     let show = |line: Option<&[u8]>| {
         line.map_or("(the end)".into(), |line| {
             format!("{:.300}", String::from_utf8_lossy(line))

@@ -3,6 +3,7 @@
 //! It opens what the engine wrote (and the reverse), checks it and prints its rows. A server that stands
 //! on the machine already is never touched.
 
+use super::run_ok;
 use super::samples;
 use super::scratch::Scratch;
 use std::fs;
@@ -114,6 +115,18 @@ impl Stock {
             command.arg(database);
         }
         command
+    }
+
+    /// What `mariadb-dump` writes of some databases.
+    pub fn dump(&self, options: &[&str], databases: &[&str]) -> Vec<u8> {
+        run_ok(
+            Command::new("mariadb-dump")
+                .args(["--no-defaults", "--default-character-set=utf8mb4"])
+                .arg(with_path("--socket=", &self.scratch.path().join("s")))
+                .args(options)
+                .arg("--databases")
+                .args(databases),
+        )
     }
 
     fn client(&self, database: &str, sql: &[u8]) -> Output {

@@ -72,24 +72,23 @@ fn dumps_of_varied_schemas_load_and_give_the_same_rows() {
     checkers::check_data_dir(&datadir).expect("no checker complains of what the host left");
     let definitions = stock.dump(&["--no-data", "--no-create-db"], &DATABASES[..1]);
     let definitions = String::from_utf8(definitions).expect("definitions are text");
-    drop(stock);
+    stock.shutdown(false);
     stock::lay_definitions("varied", &definitions, &datadir.join("varied"));
     let stock = Stock::start(&datadir, &[]);
     assert_eq!(stock.check_tables("varied"), 11);
     drop(stock);
     // And the other way: the host on what the stock server left, with definitions of its own.
     let datadir = scratch.path().join("stock");
+    let in_varied = String::from_utf8_lossy(&questions);
+    let end = in_varied.find("USE `odd-name");
+    let in_varied = &in_varied[..end.expect("the second database")];
+    // Asked again: a restart forgets AUTO_INCREMENT values that were drawn for nothing.
     let stock = Stock::start(&datadir, &[]);
+    let expected = stock.sql_bytes("", in_varied);
     stock.shutdown(false);
     host::lay_definitions("varied", &definitions, &datadir.join("varied"));
-    let in_varied = String::from_utf8_lossy(&questions);
-    let end = in_varied
-        .find("USE `odd-name")
-        .expect("the second database");
-    let found = script_ok(&datadir, &[], &in_varied.as_bytes()[..end]);
-    assert!(
-        expected.starts_with(&found),
-        "{:?}",
-        difference(&found, &expected)
-    );
+    let found = script_ok(&datadir, &[], in_varied.as_bytes());
+    if let Some(difference) = difference(&found, &expected) {
+        panic!("of the stock server's directory: {difference}");
+    }
 }

@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 use crate::format::index_page::OWNED_MAX;
 use crate::format::record as header;
 use crate::host::collation::CollationSource;
-use crate::schema::compare::compare_fields;
-use crate::schema::{FieldRef, Index, Tuple};
+use crate::schema::compare::{KeyKind, compare_fields};
+use crate::schema::{Field, FieldRef, Index, Tuple};
 use crate::words::Result;
 
 use super::layout::{self, RecOffset, corrupt};
@@ -59,6 +59,7 @@ pub fn search(
         page,
         index,
         key,
+        plain: Plain::of(page, index, key),
         equal_is_low,
         collations,
         low: layout::infimum(page),
@@ -92,6 +93,7 @@ struct Search<'a> {
     page: &'a [u8],
     index: &'a Index,
     key: &'a Tuple,
+    plain: Plain<'a>,
     equal_is_low: bool,
     collations: &'a dyn CollationSource,
     low: RecOffset,
@@ -136,15 +138,14 @@ impl Search<'_> {
     /// Moves `low` or `up` to `rec`; true if it was `low`.
     #[inline]
     fn step(&mut self, rec: RecOffset) -> Result<bool> {
-        let matched = self.low_match.min(self.up_match);
-        let (order, matched) = compare_from(
-            self.page,
-            rec,
-            self.index,
-            self.key,
-            matched,
-            self.collations,
-        )?;
+        let (order, matched) = match self.plain.compare(self.page, rec) {
+            Some(decided) => decided,
+            None => {
+                let matched = self.low_match.min(self.up_match);
+                let (page, index, key) = (self.page, self.index, self.key);
+                compare_from(page, rec, index, key, matched, self.collations)?
+            }
+        };
         let is_low = match order {
             Ordering::Greater => true,
             Ordering::Less => false,
@@ -157,6 +158,90 @@ impl Search<'_> {
         }
         Ok(is_low)
     }
+}
+
+/// The leading fields of a key that lie side by side in every record, at its origin: NOT NULL, of
+/// fixed length, ascending, ordered by their bytes, in a COMPACT page. Most keys are integers, so
+/// that one comparison of a few bytes decides, and no field's place has to be computed.
+pub(super) struct Plain<'a> {
+    bytes: &'a [u8],
+    fields: &'a [Field],
+    /// The key has no more fields: equal bytes are equal keys.
+    is_whole_key: bool,
+}
+
+impl<'a> Plain<'a> {
+    pub(super) fn of(page: &[u8], index: &'a Index, key: &'a Tuple) -> Plain<'a> {
+        let in_record = if layout::is_leaf(page) {
+            index.fields.len()
+        } else {
+            index.n_node_key_fields()
+        };
+        // The key of the lowest node pointer is an order of its own.
+        let usable = index.compact && key.info_bits & header::MIN_REC == 0;
+        let lens = index.fields[..if usable { in_record } else { 0 }]
+            .iter()
+            .take_while(|field| {
+                field.fixed_len != 0
+                    && !field.nullable
+                    && !field.desc
+                    && field.kind == KeyKind::Bytes
+            })
+            .map(|field| field.fixed_len as usize);
+        let (count, bytes) = key.leading_run(lens);
+        Plain {
+            bytes,
+            fields: &index.fields[..count],
+            is_whole_key: count == key.len().min(in_record),
+        }
+    }
+
+    /// As `compare_record` where these fields decide; `None` where they do not, or where the record
+    /// is not one that they can be read from (the long way says what is wrong with it).
+    #[inline]
+    pub(super) fn compare(&self, page: &[u8], rec: RecOffset) -> Option<(Ordering, u16)> {
+        let end = rec.at() + self.bytes.len();
+        if self.fields.is_empty()
+            || end > layout::heap_limit(page)
+            || layout::is_system(page, rec)
+            || record::is_min_rec(page, rec)
+        {
+            return None;
+        }
+        let in_page = &page[rec.at()..end];
+        match first_difference(self.bytes, in_page) {
+            Some(at) => Some((self.bytes[at].cmp(&in_page[at]), self.fields_before(at))),
+            None if self.is_whole_key => Some((Ordering::Equal, self.fields.len() as u16)),
+            None => None,
+        }
+    }
+
+    /// Whole fields before a byte.
+    fn fields_before(&self, at: usize) -> u16 {
+        let (mut end, mut count) = (0, 0);
+        for field in self.fields {
+            end += field.fixed_len as usize;
+            if end > at {
+                break;
+            }
+            count += 1;
+        }
+        count
+    }
+}
+
+/// Where two slices of the same length differ first.
+#[inline]
+fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while let (Some(x), Some(y)) = (a[at..].first_chunk::<8>(), b[at..].first_chunk::<8>()) {
+        let difference = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
+        if difference != 0 {
+            return Some(at + difference.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    (at..a.len()).find(|&i| a[i] != b[i])
 }
 
 /// Order of `key` relative to the record at `rec` (`Greater`: the key is above), and the number of

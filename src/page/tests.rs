@@ -500,6 +500,35 @@ fn searches_stand_between_the_right_records() {
     }
 }
 
+/// Keys of one to all fields that differ from a row in no byte, or in one.
+#[test]
+fn the_short_comparison_of_plain_fields_agrees_with_the_long_one() {
+    let mut random = Random(11);
+    let mut decided = 0;
+    for compact in [true, false] {
+        let model = full_page(compact, &mut random);
+        let (page, index) = (&model.page.page, model.table.clustered());
+        for (rec, row) in layout::records(page).zip(rows(page, index)) {
+            let rec = rec.expect("a sound list");
+            for _ in 0..20 {
+                let mut row = row[..1 + random.below(row.len())].to_vec();
+                let field = random.below(row.len());
+                if let Some(bytes) = row[field].as_mut().filter(|bytes| !bytes.is_empty()) {
+                    let at = random.below(bytes.len());
+                    bytes[at] ^= random.below(3) as u8;
+                }
+                let key = tuple_of(&row);
+                let long = search::compare_record(page, rec, index, &key, &BytesOnly).unwrap();
+                if let Some(short) = search::Plain::of(page, index, &key).compare(page, rec) {
+                    assert_eq!(short, long, "{row:?}");
+                    decided += 1;
+                }
+            }
+        }
+    }
+    assert!(decided > 1000, "{decided}");
+}
+
 /// Everything that reads a page, on a page that may be anything.
 pub(super) fn exercise(page: &[u8], index: &crate::schema::Index, key: &Tuple) {
     let _ = validate(page, index, &BytesOnly);

@@ -187,6 +187,22 @@ impl Tuple {
         };
     }
 
+    /// The bytes of the leading fields that have just these lengths and follow one another in memory,
+    /// and how many fields they are.
+    #[inline]
+    pub fn leading_run(&self, lens: impl Iterator<Item = usize>) -> (usize, &[u8]) {
+        let (mut fields, mut bytes) = (0, 0);
+        for (slot, len) in self.slots.iter().zip(lens) {
+            let follows = slot.start as usize == bytes && slot.kind == SlotKind::Bytes;
+            if !follows || slot.len as usize != len {
+                break;
+            }
+            fields += 1;
+            bytes += len;
+        }
+        (fields, &self.data[..bytes])
+    }
+
     /// Cuts the entry to its first `n` fields, e.g. to a search prefix.
     pub fn truncate(&mut self, n: usize) {
         self.slots.truncate(n);
@@ -225,7 +241,15 @@ mod tests {
         assert_eq!(t.field(0), FieldRef::Bytes(b"longer"));
         assert_eq!(t.field(1), FieldRef::Bytes(b"1"));
         assert_eq!(t.field(3), FieldRef::Bytes(b"zz"));
+        assert_eq!(t.leading_run([6, 1].into_iter()), (0, &b""[..]));
         t.clear();
         assert!(t.is_empty());
+        t.push_bytes(b"abc");
+        t.push_bytes(b"de");
+        t.push_null();
+        assert_eq!(t.leading_run([3, 2, 0].into_iter()), (2, &b"abcde"[..]));
+        assert_eq!(t.leading_run([3, 4].into_iter()), (1, &b"abc"[..]));
+        t.set(0, FieldRef::Bytes(b"moved away"));
+        assert_eq!(t.leading_run([10, 2].into_iter()).0, 0);
     }
 }

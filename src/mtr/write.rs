@@ -11,36 +11,38 @@ use crate::words::{PageId, Result, SpaceId, be};
 /// Unchanged bytes between two changed ones that make two WRITE records cheaper than one.
 const GAP_MIN: usize = 8;
 
+/// The first range from `from` on that one record should write: from a byte that differs to one that
+/// differs, with no long unchanged run between.
+fn next_change(old: &[u8], new: &[u8], from: usize) -> Option<(usize, usize)> {
+    let differs = |(old, new): (&u8, &u8)| old != new;
+    let first = from + old[from..].iter().zip(&new[from..]).position(differs)?;
+    let (mut end, mut unchanged) = (first + 1, 0);
+    for (i, pair) in old.iter().zip(new).enumerate().skip(first + 1) {
+        if differs(pair) {
+            end = i + 1;
+            unchanged = 0;
+        } else if unchanged + 1 == GAP_MIN {
+            break;
+        } else {
+            unchanged += 1;
+        }
+    }
+    Some((first, end))
+}
+
 impl Mtr<'_> {
     /// Writes `bytes` at `at`. Only what differs is logged, and nothing if nothing does.
     ///
     /// Panics if the range leaves the page or covers its first 8 bytes, or if the page is held in S;
     /// under U only PAGE_MAX_TRX_ID / PAGE_ROOT_AUTO_INC may be written (P2).
     pub fn write(&mut self, page: PageRef, at: usize, bytes: &[u8]) {
-        let old = &self.view(page)[at..at + bytes.len()];
-        let Some(first) = old.iter().zip(bytes).position(|(old, new)| old != new) else {
-            return;
-        };
-        let last = old
-            .iter()
-            .zip(bytes)
-            .rposition(|(old, new)| old != new)
-            .unwrap_or(first);
-        let mut from = first;
-        // Split at long unchanged runs.
-        let mut run = 0;
-        for i in first..=last {
-            if self.view(page)[at + i] == bytes[i] {
-                run += 1;
-                continue;
-            }
-            if run >= GAP_MIN {
-                self.write_all(page, at + from, &bytes[from..i - run]);
-                from = i;
-            }
-            run = 0;
+        let mut done = 0;
+        while let Some((from, to)) =
+            next_change(&self.view(page)[at..at + bytes.len()], bytes, done)
+        {
+            self.write_all(page, at + from, &bytes[from..to]);
+            done = to;
         }
-        self.write_all(page, at + from, &bytes[from..=last]);
     }
 
     /// Writes `bytes` at `at` as ONE record, unchanged bytes included: for FSP_SIZE and the flags,

@@ -94,6 +94,11 @@ pub fn insert_image(
     Ok(Some(rec))
 }
 
+/// True if the record in `scratch.image` goes in as the page is, without a reorganisation.
+pub fn has_place(page: &[u8], index: &Index, scratch: &mut Scratch) -> Result<bool> {
+    Ok(find_place(page, index, scratch)?.is_some())
+}
+
 struct Place {
     start: usize,
     /// Header bytes of the freed record whose space is taken; `None`: the heap's top.

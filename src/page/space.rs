@@ -32,3 +32,9 @@ fn free(page: &[u8], used: usize, n: usize) -> usize {
 pub fn update_reserve(page_len: usize) -> usize {
     page_len / 16
 }
+
+/// Room that a reorganisation must give to be worth its cost. On a page with less left to gain, each
+/// new record of a few bytes would have the whole page copied and logged once more: it is split.
+pub fn reorganise_min(page_len: usize) -> usize {
+    page_len / 32
+}

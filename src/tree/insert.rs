@@ -4,7 +4,7 @@ use super::path::{Change, Path};
 use super::search::{Position, Seek};
 use super::{Scratch, Tree};
 use crate::mtr::{Mtr, PageRef};
-use crate::page::insert::{insert, insert_image};
+use crate::page::insert::{has_place, insert, insert_image};
 use crate::page::layout::{self, RecOffset};
 use crate::page::logged::on;
 use crate::page::search::{SearchMode, search};
@@ -25,14 +25,21 @@ impl Tree {
         scratch: &mut Scratch,
     ) -> Result<bool> {
         scratch.page.image.build(self.index(), tuple)?;
-        let size = scratch.page.image.size();
-        self.has_room(mtr.view(at.page), at.rec, size)
+        self.has_room(mtr.view(at.page), at.rec, scratch)
             .map_err(|e| self.named(e))
     }
 
-    fn has_room(&self, view: &[u8], prev: RecOffset, size: usize) -> Result<bool> {
+    /// Is there room for the record in `scratch.page.image`?
+    fn has_room(&self, view: &[u8], prev: RecOffset, scratch: &mut Scratch) -> Result<bool> {
+        let size = scratch.page.image.size();
         let room = space::max_insert_size_after_reorganise(view, 1);
         if room < size {
+            return Ok(false);
+        }
+        if room < space::reorganise_min(view.len())
+            && layout::n_recs(view) > 1
+            && !has_place(view, self.index(), &mut scratch.page)?
+        {
             return Ok(false);
         }
         let keeps_reserve = self.index().is_clustered()
@@ -123,7 +130,7 @@ impl Tree {
             let mode = SearchMode::LessOrEqual;
             let prev = search(view, self.index(), tuple, mode, self.collations())?.low;
             scratch.page.image.build(self.index(), tuple)?;
-            if self.has_room(view, prev, scratch.page.image.size())? {
+            if self.has_room(view, prev, scratch)? {
                 return self.insert_on(mtr, page, prev, tuple, scratch);
             }
             self.split(mtr, path, level, prev, tuple, scratch)?;

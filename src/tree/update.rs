@@ -88,8 +88,11 @@ impl Tree {
             .map_err(|e| self.named(e))?;
         scratch.page.image.build(self.index(), tuple)?;
         // One slot's worth of records is not gained by taking the old record away.
-        let room = space::max_insert_size_after_reorganise(view, 0) + scratch.offsets.size();
-        Ok(room >= scratch.page.image.size())
+        let (old, new) = (scratch.offsets.size(), scratch.page.image.size());
+        let room = space::max_insert_size_after_reorganise(view, 0) + old;
+        let fits_as_it_is = new <= old || new <= space::max_insert_size(view, 0);
+        let pays = room >= space::reorganise_min(view.len()) || layout::n_recs(view) <= 1;
+        Ok(fits_as_it_is || pays && new <= room)
     }
 
     /// Replaces the record at `at` by `tuple`, of equal key, on its page, where it

@@ -27,6 +27,14 @@ impl Mode {
 /// The bytes that may be changed under U: PAGE_MAX_TRX_ID, PAGE_ROOT_AUTO_INC (P2).
 pub const UPDATE_RANGE: std::ops::Range<usize> = 56..64;
 
+/// Names the content of a page at a time: while the page has this stamp, its bytes are the same, but
+/// for those that a holder of U may change. Each X latch ends it, reading and creating included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stamp {
+    frame: u32,
+    version: u64,
+}
+
 /// A page kept in the pool, not latched.
 pub struct Pin<'p> {
     pool: &'p Pool,
@@ -50,6 +58,14 @@ impl<'p> Pin<'p> {
     /// Which page is kept.
     pub fn id(&self) -> PageId {
         self.frame().id()
+    }
+
+    /// The stamp now; it may be another one by the time the page is latched.
+    pub fn stamp(&self) -> Stamp {
+        Stamp {
+            frame: self.index,
+            version: self.frame().latch.version(),
+        }
     }
 
     /// Waits for the page's latch. The page's content must be there (`Pool::find_ready`, `fetch`).
@@ -128,6 +144,25 @@ impl<'p> PageGuard<'p> {
     /// The latched mode.
     pub fn mode(&self) -> Mode {
         self.mode
+    }
+
+    /// The stamp that the page had when this latch was taken.
+    pub fn stamp_before(&self) -> Stamp {
+        self.stamp(|version, own| version - own)
+    }
+
+    /// The stamp that the page will have when this latch is given back.
+    pub fn stamp_after(&self) -> Stamp {
+        self.stamp(|version, own| version + own)
+    }
+
+    /// `own`: X bumps the version once when it is taken and once when it is given back.
+    fn stamp(&self, step: impl FnOnce(u64, u64) -> u64) -> Stamp {
+        let version = self.frame().latch.version();
+        Stamp {
+            frame: self.index(),
+            version: step(version, u64::from(self.mode == Mode::X)),
+        }
     }
 
     /// The page's bytes, physical size.

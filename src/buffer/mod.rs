@@ -37,7 +37,7 @@ mod table;
 
 pub use doublewrite::{Doublewrite, DoublewriteCopies};
 pub use flush::FlushReport;
-pub use guard::{Mode, PageGuard, Pin, UPDATE_RANGE};
+pub use guard::{Mode, PageGuard, Pin, Stamp, UPDATE_RANGE};
 pub use hook::{NothingPending, PageLoaded};
 pub use pool::{Pool, PoolConfig, PoolCounts};
 pub use supply::FrameCredit;

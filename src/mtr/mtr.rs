@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::ctx::{PageCtx, Scratch};
 use super::memo::{PageRef, Savepoint};
-use crate::buffer::{FrameCredit, Mode, PageGuard, Pin};
+use crate::buffer::{FrameCredit, Mode, PageGuard, Pin, Stamp};
 use crate::redo::Credit;
 use crate::sync::Rank;
 use crate::words::{Error, PageId, Result};
@@ -197,6 +197,38 @@ impl<'a> Mtr<'a> {
             Some(guard) => self.latched(guard),
             None => Err(Error::WouldBlock),
         }
+    }
+
+    /// Latches page `id` if it is in the pool and has not changed since it had `stamp`; waits for the
+    /// latch. `None` otherwise, and if the mtr holds latches: this is no step of a descent.
+    ///
+    /// Errors: `Stopped`.
+    pub fn get_unchanged(
+        &mut self,
+        id: PageId,
+        stamp: Stamp,
+        mode: Mode,
+        rank: Rank,
+    ) -> Result<Option<PageRef>> {
+        if self.holds_latches() {
+            return Ok(None);
+        }
+        let Some(pin) = self.ctx.pool.find_ready(id)? else {
+            return Ok(None);
+        };
+        if pin.stamp() != stamp {
+            return Ok(None);
+        }
+        let guard = pin.latch(mode, rank)?;
+        if guard.stamp_before() != stamp {
+            return Ok(None);
+        }
+        self.latched(guard).map(Some)
+    }
+
+    /// The stamp that a held page will have when its latch is given back.
+    pub fn stamp_after(&self, page: PageRef) -> Stamp {
+        self.scratch.memo.slot(page).guard.stamp_after()
     }
 
     fn held_again(&mut self, id: PageId, mode: Mode) -> Result<Option<PageRef>> {

@@ -10,7 +10,7 @@ use crate::mtr::{Budget, Class, Mtr, PageCtx};
 use crate::page::Offsets;
 use crate::schema::Tuple;
 use crate::sync::Arc;
-use crate::tree::Tree;
+use crate::tree::{Guess, Tree};
 use crate::trx::Trx;
 use crate::undo::Needs;
 use crate::words::{Error, Result};
@@ -53,6 +53,8 @@ pub struct Workspace {
     pub(super) old_entry: Tuple,
     /// A clustered key.
     pub(super) key: Tuple,
+    /// The clustered leaf that was visited last.
+    pub(super) leaf: Guess,
     /// A secondary key.
     pub(super) prefix: Tuple,
     pub(super) fetched: Fetched,

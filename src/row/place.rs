@@ -7,7 +7,7 @@ use crate::mtr::Mtr;
 use crate::page::update::fits_in_place;
 use crate::page::{RecordView, SearchMode};
 use crate::schema::Tuple;
-use crate::tree::{Change, Intent, Path, Position, Scratch, Seek, Tree};
+use crate::tree::{Change, Guess, Intent, Path, Position, Scratch, Seek, Tree};
 use crate::words::Result;
 
 /// A place to change, with the path if the tree may be restructured.
@@ -39,6 +39,24 @@ pub(super) fn find<'t>(
                 path: Some(path),
             })
         }
+    }
+}
+
+/// As `find` for a whole tree-unique key, beginning with the leaf that was visited last.
+pub(super) fn find_near<'t>(
+    tree: &'t Tree,
+    mtr: &mut Mtr<'_>,
+    key: &Tuple,
+    how: How,
+    change: Change,
+    leaf: &mut Guess,
+) -> Result<Spot<'t>> {
+    match how {
+        How::Leaf => {
+            let at = tree.seek_near(mtr, key, Intent::Modify, leaf)?;
+            Ok(Spot { at, path: None })
+        }
+        How::Restructure => find(tree, mtr, key, how, change),
     }
 }
 

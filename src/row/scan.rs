@@ -337,6 +337,9 @@ impl Cursor {
             }
             self.stored
                 .store(tree, mtr, &at, &mut reader.work.offsets)?;
+            if self.index == 0 {
+                reader.work.leaf = self.stored.leaf();
+            }
             *from = match call.forward {
                 true => Start::Next,
                 false => Start::Prev,

@@ -15,9 +15,9 @@ use crate::format::undo_record::UndoKind;
 use crate::host::image::RowIn;
 use crate::lock::{Outcome, RecordMode};
 use crate::mtr::{Mtr, retry};
-use crate::page::{RecordView, SearchMode};
+use crate::page::RecordView;
 use crate::schema::{FieldColumn, FieldRef, Tuple};
-use crate::tree::{Change as TreeChange, Intent, Seek, Tree};
+use crate::tree::{Change as TreeChange, Intent, Tree};
 use crate::words::{Error, Result};
 
 /// Bit of a reference's flags byte: the record does not own the BLOB.
@@ -138,8 +138,7 @@ fn copy_locked(
     mtr: &mut Mtr<'_>,
     work: &mut Workspace,
 ) -> Result<Outcome> {
-    let seek = Seek::Key(&work.key, SearchMode::LessOrEqual);
-    let at = tree.seek(mtr, seek, Intent::Read)?;
+    let at = tree.seek_near(mtr, &work.key, Intent::Read, &mut work.leaf)?;
     if usize::from(at.low_match) != work.key.len() {
         return Err(Error::RecordChanged);
     }
@@ -233,6 +232,7 @@ fn change_in_place(op: &mut Op<'_>, trees: &[Tree], work: &mut Workspace) -> Res
         row,
         old,
         key,
+        leaf,
         changed,
         ordering,
         old_fetched,
@@ -253,7 +253,7 @@ fn change_in_place(op: &mut Op<'_>, trees: &[Tree], work: &mut Workspace) -> Res
     };
     let record_bytes = offpage::record_size(tree.index(), row);
     op.change(tree, change.bytes_max(), record_bytes, |trx, mtr, how| {
-        let mut spot = place::find(tree, mtr, key, how, TreeChange::Both)?;
+        let mut spot = place::find_near(tree, mtr, key, how, TreeChange::Both, leaf)?;
         if usize::from(spot.at.low_match) != key.len() {
             return Err(Error::RecordChanged);
         }

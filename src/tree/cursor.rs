@@ -1,16 +1,15 @@
 //! Remembering a place while no latch is held, and coming back to it.
 //!
-//! InnoDB remembers the page and its modification clock, and falls back to the key. Here the key
-//! is the only memory: a descent through latched inner pages that are in the pool costs little,
-//! and there is one way of coming back.
+//! As InnoDB, which remembers the page and its modification clock and falls back to the key. Here
+//! the record is looked for by its key in either case: on the remembered leaf while that is unchanged
+//! (`Tree::seek_near`), else from the root.
 
 use super::Tree;
-use super::search::{Intent, Position, Seek};
+use super::search::{Guess, Intent, Position, Seek};
 use crate::mtr::Mtr;
 use crate::page::layout;
 use crate::page::offsets::Offsets;
 use crate::page::record::RecordView;
-use crate::page::search::SearchMode;
 use crate::schema::Tuple;
 use crate::words::Result;
 
@@ -19,6 +18,7 @@ use crate::words::Result;
 pub struct StoredPosition {
     key: Tuple,
     place: Place,
+    leaf: Guess,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -50,6 +50,11 @@ impl StoredPosition {
         self.place = Place::Nowhere;
     }
 
+    /// The leaf of the remembered record.
+    pub fn leaf(&self) -> Guess {
+        self.leaf
+    }
+
     /// The key of the remembered record.
     pub fn key(&self) -> Option<&Tuple> {
         (self.place == Place::On).then_some(&self.key)
@@ -75,6 +80,7 @@ impl StoredPosition {
         let record = RecordView::new(view, at.rec, tree.index(), offsets)?;
         record.copy_key_to(&mut self.key, tree.index().n_tree_unique());
         self.place = Place::On;
+        self.leaf = Guess::at(mtr, at);
         Ok(())
     }
 
@@ -89,8 +95,8 @@ impl StoredPosition {
     ) -> Result<(Position, bool)> {
         match self.place {
             Place::On => {
-                let seek = Seek::Key(&self.key, SearchMode::LessOrEqual);
-                let at = tree.seek(mtr, seek, intent)?;
+                let mut leaf = self.leaf;
+                let at = tree.seek_near(mtr, &self.key, intent, &mut leaf)?;
                 let found = at.low_match as usize == tree.index().n_tree_unique();
                 Ok((at, found))
             }

@@ -37,7 +37,7 @@ mod validate;
 pub use create::{create, free};
 pub use cursor::StoredPosition;
 pub use path::{Change, Path};
-pub use search::{Intent, Position, Seek};
+pub use search::{Guess, Intent, Position, Seek};
 pub use validate::TreeCounts;
 
 use crate::extent::change_bitmap::Lowered;

@@ -1,6 +1,7 @@
 //! Descent from the root to a leaf by latch coupling (T1).
 
 use super::Tree;
+use crate::buffer::Stamp;
 use crate::mtr::{Mode, Mtr, PageRef};
 use crate::page::layout::{self, RecOffset};
 use crate::page::record;
@@ -8,7 +9,7 @@ use crate::page::search::{Found, SearchMode, search};
 use crate::schema::Tuple;
 use crate::sync::Rank;
 use crate::words::limits::TREE_HEIGHT_MAX;
-use crate::words::{PageNo, Result};
+use crate::words::{PageId, PageNo, Result};
 
 /// Where to go in key order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +41,18 @@ impl Intent {
     }
 }
 
+/// The leaf that was visited last, to be tried first: between reading a row and changing it nothing
+/// has mostly happened there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Guess(Option<(PageId, Stamp)>);
+
+impl Guess {
+    /// The leaf of a place.
+    pub fn at(mtr: &Mtr<'_>, at: &Position) -> Guess {
+        Guess(Some((mtr.page_id(at.page), mtr.stamp_after(at.page))))
+    }
+}
+
 /// A place on a leaf, valid while the mini-transaction holds the page.
 #[derive(Clone, Copy, Debug)]
 pub struct Position {
@@ -63,6 +76,58 @@ impl Tree {
     /// Errors: `WouldBlock` (restart the mtr), `Corrupt`, and what reading a page may give.
     pub fn seek(&self, mtr: &mut Mtr<'_>, seek: Seek<'_>, intent: Intent) -> Result<Position> {
         self.descend(mtr, seek, intent).map_err(|e| self.named(e))
+    }
+
+    /// As `seek` for a whole tree-unique key, `LessOrEqual`, beginning with the leaf that `guess`
+    /// remembers: if that has not changed and holds the key, there is no descent. `guess` then
+    /// remembers the leaf that was found.
+    pub fn seek_near(
+        &self,
+        mtr: &mut Mtr<'_>,
+        key: &Tuple,
+        intent: Intent,
+        guess: &mut Guess,
+    ) -> Result<Position> {
+        let at = match self.revisit(mtr, key, intent, *guess)? {
+            Some(at) => at,
+            None => self.seek(mtr, Seek::Key(key, SearchMode::LessOrEqual), intent)?,
+        };
+        *guess = Guess::at(mtr, &at);
+        Ok(at)
+    }
+
+    /// The record with `key` on the remembered leaf. A leaf that has not changed is still a leaf of
+    /// the tree, and a key that stands there stands nowhere else.
+    fn revisit(
+        &self,
+        mtr: &mut Mtr<'_>,
+        key: &Tuple,
+        intent: Intent,
+        guess: Guess,
+    ) -> Result<Option<Position>> {
+        let Some((id, stamp)) = guess.0 else {
+            return Ok(None);
+        };
+        let Some(page) = mtr.get_unchanged(id, stamp, intent.mode(), Rank::IndexPage)? else {
+            return Ok(None);
+        };
+        let n_unique = self.index().n_tree_unique();
+        if key.len() == n_unique && self.check_page(mtr, page, 0).is_ok() {
+            let view = mtr.view(page);
+            let mode = SearchMode::LessOrEqual;
+            let found = search(view, self.index(), key, mode, self.collations());
+            let found = found.map_err(|e| self.named(e))?;
+            if found.low_match as usize == n_unique {
+                return Ok(Some(Position {
+                    page,
+                    rec: found.rec,
+                    low_match: found.low_match,
+                    up_match: found.up_match,
+                }));
+            }
+        }
+        mtr.release(page);
+        Ok(None)
     }
 
     fn descend(&self, mtr: &mut Mtr<'_>, seek: Seek<'_>, intent: Intent) -> Result<Position> {

@@ -42,6 +42,17 @@ static double worst_second(const results *r)
     return sum > 0 ? least * r->second_count / sum : 0;
 }
 
+static void report_counters(const counters *c, uint64_t all)
+{
+    double n = all > 0 ? (double)all : 1;
+
+    printf("\na transaction: %.1f KiB of log, %.2f pages read, %.2f written, %.2f row lock waits; in "
+           "all %llu waits for a free page, %llu for the log\n\n",
+           (double)c->values[REDO_BYTES] / n / 1024, (double)c->values[PAGES_READ] / n,
+           (double)c->values[PAGES_WRITTEN] / n, (double)c->values[ROW_LOCK_WAITS] / n,
+           (unsigned long long)c->values[FREE_WAITS], (unsigned long long)c->values[LOG_WAITS]);
+}
+
 void report_run(const bench *b, const results *r)
 {
     uint64_t all = transactions(r);
@@ -63,7 +74,7 @@ void report_run(const bench *b, const results *r)
                ms(histogram_quantile(&t->latency, 0.95)), ms(histogram_quantile(&t->latency, 0.99)),
                ms(t->latency.max));
     }
-    putchar('\n');
+    report_counters(&r->counters, all);
     fflush(stdout);
 }
 
@@ -134,7 +145,11 @@ static void json_run(FILE *f, const results *r)
             per_second((double)transactions(r), r), r->elapsed, worst_second(r));
     for (unsigned k = 0; k < KIND_COUNT; k++)
         json_kind(f, k, &r->kinds[k]);
-    fputs("  },\n  \"each_second\": [\n", f);
+    fputs("  },\n  \"engine\": {", f);
+    for (unsigned i = 0; i < COUNTER_COUNT; i++)
+        fprintf(f, "%s\"%s\": %llu", i > 0 ? ", " : "", counter_name(i),
+                (unsigned long long)r->counters.values[i]);
+    fputs("},\n  \"each_second\": [\n", f);
     for (int i = 0; i < r->second_count; i++) {
         const second *s = &r->seconds[i];
 

@@ -112,10 +112,13 @@ static void print_second(int at, const second *s)
 static void watch(run *r, results *result)
 {
     int at = second_at(r, clock_us()), idle = 0, seconds = r->bench->options->seconds;
+    counters before = { { 0 } };
 
     for (; at < seconds && !r->stop; at++) {
         second s;
 
+        if (at == 0)
+            counters_read(r->bench, &before);
         while (second_at(r, clock_us()) <= at && !r->stop && !stop_asked)
             usleep(5000);
         if (stop_asked)
@@ -131,6 +134,8 @@ static void watch(run *r, results *result)
             bench_print_monitor(r->bench);
         }
     }
+    counters_read(r->bench, &result->counters);
+    counters_subtract(&result->counters, &before);
     r->stop = true;
 }
 

@@ -3,6 +3,7 @@
 #define XTRADB_TPCC_RUN_H
 
 #include "measure.h"
+#include "observe.h"
 
 typedef struct kind_totals {
     histogram latency; /* retries included */
@@ -15,7 +16,8 @@ typedef struct results {
     kind_totals kinds[KIND_COUNT];
     second *seconds;
     int second_count;
-    double elapsed; /* seconds */
+    double elapsed;    /* seconds */
+    counters counters; /* of the engine, in that time */
     /* New orders that were acknowledged from the first transaction on, warm-up included. */
     uint64_t orders_acknowledged;
     bool failed;

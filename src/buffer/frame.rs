@@ -70,6 +70,9 @@ pub(super) const FLAG_FREED: u8 = 2;
 /// Initialised since it was last copied for writing: the log alone rebuilds it (no doublewrite).
 pub(super) const FLAG_FRESH: u8 = 4;
 
+/// The record list of the index page was walked since it was read: it ends.
+pub(super) const FLAG_CHECKED: u8 = 8;
+
 /// Descriptor of a frame; type-stable for the life of the pool.
 #[repr(align(64))]
 pub(super) struct Frame {

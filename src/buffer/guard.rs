@@ -2,7 +2,7 @@
 
 use std::mem::ManuallyDrop;
 
-use super::frame::{FLAG_FREED, FLAG_FRESH, FLAG_POISONED, Frame};
+use super::frame::{FLAG_CHECKED, FLAG_FREED, FLAG_FRESH, FLAG_POISONED, Frame};
 use super::pool::Pool;
 use crate::format::fil;
 use crate::sync::{Rank, order};
@@ -254,6 +254,16 @@ impl<'p> PageGuard<'p> {
     pub fn note_created(&mut self) {
         self.frame().clear_flag(FLAG_FREED);
         self.frame().set_flag(FLAG_FRESH);
+    }
+
+    /// True after `note_checked`, until the page leaves the pool.
+    pub fn is_checked(&self) -> bool {
+        self.frame().has_flag(FLAG_CHECKED)
+    }
+
+    /// What need be looked at only once after a page was read was looked at.
+    pub fn note_checked(&self) {
+        self.frame().set_flag(FLAG_CHECKED);
     }
 
     /// The bytes hold changes that no log record tells: nobody may read them again (C4).

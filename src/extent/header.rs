@@ -352,13 +352,14 @@ pub fn free_single_page(mtr: &mut Mtr<'_>, id: PageId) -> Result<()> {
 pub fn is_page_free(mtr: &mut Mtr<'_>, id: PageId) -> Result<bool> {
     let geometry = mtr.ctx().spaces.find(id.space)?.geometry();
     let at = |page| PageId::new(id.space, page);
-    let header = mtr.get_reading(at(PageNo(0)), Mode::S, Rank::FspPage)?;
+    // X, as whoever frees the page next in this mtr wants it.
+    let header = mtr.get_reading(at(PageNo(0)), Mode::X, Rank::FspPage)?;
     let limit = crate::words::be::u32_at(mtr.view(header), fsp::OFF_FREE_LIMIT);
     if id.page.0 >= limit {
         return Ok(true);
     }
     let page = at(geometry.descriptor_page(id.page));
-    let held = mtr.get_reading(page, Mode::S, Rank::FspPage)?;
+    let held = mtr.get_reading(page, Mode::X, Rank::FspPage)?;
     let from = geometry.xdes_offset(id.page);
     let bytes = mtr.view(held).get(from..from + geometry.xdes_bytes());
     let bytes = bytes.ok_or_else(|| Error::corrupt(page, "the descriptors leave the page"))?;

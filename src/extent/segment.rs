@@ -115,6 +115,23 @@ pub fn free_page(mtr: &mut Mtr<'_>, segment: SegmentHeader, page: PageNo) -> Res
     plan.apply()
 }
 
+/// Finds out whether `allocate_page` would succeed, changing nothing: for callers that have to change
+/// other pages first. The allocation pages stay latched.
+///
+/// Errors: as `allocate_page`.
+pub fn check_allocate(mtr: &mut Mtr<'_>, segment: SegmentHeader, hint: PageNo) -> Result<()> {
+    let mut plan = Plan::open(mtr, segment.page().space)?;
+    plan.allocate(segment, hint, Direction::Up).map(|_| ())
+}
+
+/// Finds out whether `free_page` would succeed, changing nothing. The allocation pages stay latched.
+///
+/// Errors: as `free_page`.
+pub fn check_free(mtr: &mut Mtr<'_>, segment: SegmentHeader, page: PageNo) -> Result<()> {
+    let mut plan = Plan::open(mtr, segment.page().space)?;
+    plan.free_segment_page(segment, page)
+}
+
 /// Frees a part of a segment: an extent or a single page, and at last the inode; true when nothing is
 /// left. With `keep`, that page stays – it holds the segment's own header – and so does the inode:
 /// true when nothing else is left. Each step is for an mtr of its own.

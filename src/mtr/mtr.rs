@@ -324,6 +324,17 @@ impl<'a> Mtr<'a> {
         self.scratch.memo.slot(page).guard.bytes()
     }
 
+    /// True after `note_checked`, until the page leaves the pool.
+    #[inline]
+    pub fn is_checked(&self, page: PageRef) -> bool {
+        self.scratch.memo.slot(page).guard.is_checked()
+    }
+
+    /// What need be looked at only once after a page was read was looked at.
+    pub fn note_checked(&self, page: PageRef) {
+        self.scratch.memo.slot(page).guard.note_checked();
+    }
+
     /// Which page a handle names.
     pub fn page_id(&self, page: PageRef) -> PageId {
         self.scratch.memo.slot(page).guard.id()

@@ -327,6 +327,25 @@ pub fn records(page: &[u8]) -> Records<'_> {
     }
 }
 
+/// Checks that the record list ends, after as many records as the header says.
+pub fn check_list(page: &[u8]) -> Result<()> {
+    let mut count = 0;
+    for rec in records(page) {
+        rec?;
+        count += 1;
+    }
+    match count == n_recs(page) {
+        true => Ok(()),
+        false => Err(corrupt(
+            page,
+            format!(
+                "{count} records in the list, the header says {}",
+                n_recs(page)
+            ),
+        )),
+    }
+}
+
 /// Iterator of `records`.
 pub struct Records<'a> {
     page: &'a [u8],

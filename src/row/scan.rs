@@ -300,6 +300,8 @@ impl Cursor {
         let trees = reader.trees;
         let tree = &trees[self.index];
         let (mut at, mut ready) = self.place(mtr, tree, *from)?;
+        // In a damaged tree a key may lead to a place before itself, again and again.
+        let mut back = matches!(*from, Start::Next | Start::NextSame) && !ready;
         if !call.forward && call.locks_gaps {
             if let Some(wait) = self.lock_gap_behind(op, mtr, &at, *from)? {
                 return Ok(Reached::Wait(wait));
@@ -308,6 +310,9 @@ impl Cursor {
         for _ in 0..PASSED_MAX {
             if !ready {
                 match self.advance(op, reader, mtr, tree, call, &mut at)? {
+                    Advanced::To if std::mem::take(&mut back) => {
+                        self.stored.check_before(tree, mtr, &at)?;
+                    }
                     Advanced::To => {}
                     Advanced::End => {
                         self.stored

@@ -32,7 +32,12 @@ impl FirstPage {
     /// size, wrong page number, impossible id, wrong checksum.
     pub fn read(file: &dyn File, page_size: usize) -> Result<FirstPage> {
         let mut page = read_start(file)?;
-        FirstPage::parse(&mut page, page_size).map_err(|error| error.in_file(file.path()))
+        FirstPage::parse(&mut page, page_size).map_err(|error| match error {
+            Error::Unsupported(what) => {
+                Error::unsupported(format!("{what} in file {}", file.path()))
+            }
+            error => error.in_file(file.path()),
+        })
     }
 
     /// As `read`, from bytes: at least one physical page.

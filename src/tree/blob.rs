@@ -109,6 +109,7 @@ impl Tree {
                     .transpose()?;
                 let hint = last.map_or(PageNo(0), |p| PageNo(p.0 + 1));
                 let id = extent::allocate_page(mtr, segment, hint, Direction::Up)?;
+                mtr.ctx().reached("blob.write");
                 self.fill_part(mtr, id, part)?;
                 let id_no = id.page;
                 if let Some(before) = before {
@@ -175,9 +176,11 @@ impl Tree {
                 let part = BlobPart::parse(mtr.view(blob)).map_err(|e| e.at_page(id))?;
                 let after = part.next;
                 let (record, at) = link(mtr)?;
+                // First what may fail.
+                extent::free_page(mtr, segment, page)?;
+                mtr.ctx().reached("blob.free");
                 mtr.write_u32(record, at + REF_PAGE, after.unwrap_or(PageNo::NONE).0);
                 mtr.write_u32(record, at + REF_LEN_LOW, 0);
-                extent::free_page(mtr, segment, page)?;
                 Ok(after)
             })?;
             next = after;
@@ -207,9 +210,11 @@ impl Tree {
                 let blob = mtr.get_reading(id, Mode::X, Rank::IndexPage)?;
                 let part = BlobPart::parse(mtr.view(blob)).map_err(|e| e.at_page(id))?;
                 let after = part.next;
+                // First what may fail.
+                extent::free_page(mtr, segment, page)?;
+                mtr.ctx().reached("blob.free");
                 mtr.write_u32(record, at + REF_PAGE, after.unwrap_or(PageNo::NONE).0);
                 mtr.write_u32(record, at + REF_LEN_LOW, 0);
-                extent::free_page(mtr, segment, page)?;
                 Ok(after)
             })?;
             next = after;

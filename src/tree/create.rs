@@ -117,6 +117,19 @@ impl Tree {
         extent::free_page(mtr, segment, page.page)
     }
 
+    /// Finds out, before anything is changed, whether `free_page` will succeed.
+    pub(super) fn check_free(&self, mtr: &mut Mtr<'_>, level: u16, page: PageId) -> Result<()> {
+        let segment = self.segments(mtr)?.of_level(level);
+        extent::check_free(mtr, segment, page.page)
+    }
+
+    /// Finds out, before anything is changed, whether pages for splits on all levels can be taken.
+    pub(super) fn check_growth(&self, mtr: &mut Mtr<'_>, hint: PageId) -> Result<()> {
+        let segments = self.segments(mtr)?;
+        extent::check_allocate(mtr, segments.leaf, hint.page)?;
+        extent::check_allocate(mtr, segments.top, hint.page)
+    }
+
     /// Empties the root and makes it a page of `level`. What belongs to the tree rather than to
     /// the records stays: segments, AUTO_INCREMENT, the instant state.
     pub(super) fn reset_root(

@@ -4,12 +4,15 @@
 //! the record is looked for by its key in either case: on the remembered leaf while that is unchanged
 //! (`Tree::seek_near`), else from the root.
 
+use std::cmp::Ordering;
+
 use super::Tree;
 use super::search::{Guess, Intent, Position, Seek};
 use crate::mtr::Mtr;
 use crate::page::layout;
 use crate::page::offsets::Offsets;
 use crate::page::record::RecordView;
+use crate::page::search::compare_record;
 use crate::schema::Tuple;
 use crate::words::Result;
 
@@ -82,6 +85,23 @@ impl StoredPosition {
         self.place = Place::On;
         self.leaf = Guess::at(mtr, at);
         Ok(())
+    }
+
+    /// Checks that the record at `at`, the one after the place that `restore` found, is above the
+    /// remembered one.
+    ///
+    /// Errors: `Corrupt`: a scan would go round for ever.
+    pub fn check_before(&self, tree: &Tree, mtr: &Mtr<'_>, at: &Position) -> Result<()> {
+        if self.place != Place::On {
+            return Ok(());
+        }
+        let (view, key) = (mtr.view(at.page), &self.key);
+        let (order, _) = compare_record(view, at.rec, tree.index(), key, tree.collations())
+            .map_err(|e| tree.named(e))?;
+        match order {
+            Ordering::Less => Ok(()),
+            _ => Err(tree.named(layout::corrupt(view, "the records are out of order"))),
+        }
     }
 
     /// Comes back: on the remembered record (`true`), or if it is gone on the last record below

@@ -103,6 +103,7 @@ impl Tree {
             self.delete_on(mtr, page, rec, scratch)?;
             return self.merge_up(mtr, path, 0, scratch);
         }
+        self.check_removal(mtr, path)?;
         let heap = record::heap_no(mtr.view(page), rec);
         self.locks_of_lost_page(mtr, path, heap)?;
         let gone = mtr.page_id(page);
@@ -110,6 +111,21 @@ impl Tree {
         let kept = self.remove_pointer(mtr, path, 1, gone.page, scratch)?;
         self.free_page(mtr, 0, gone)?;
         self.merge_up(mtr, path, kept, scratch)
+    }
+
+    /// Before the path's leaf goes, and with it the pages above that have no other child: looks at all
+    /// that may fail.
+    fn check_removal(&self, mtr: &mut Mtr<'_>, path: &Path<'_>) -> Result<()> {
+        for (level, pair) in path.levels.windows(2).enumerate() {
+            let gone = mtr.page_id(pair[0].page);
+            self.check_free(mtr, level as u16, gone)?;
+            let parent = mtr.view(pair[1].page);
+            self.pointer_to(parent, gone.page)?;
+            if layout::n_recs(parent) > 1 {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Locks on the last record and the supremum of a page that goes away become gap locks on what

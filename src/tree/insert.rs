@@ -103,6 +103,8 @@ impl Tree {
         tuple: &Tuple,
         scratch: &mut Scratch,
     ) -> Result<Position> {
+        let hint = mtr.page_id(path.leaf());
+        self.check_growth(mtr, hint).map_err(|e| self.named(e))?;
         self.claim_no_space(mtr, path.leaf())?;
         let rec = self
             .insert_at_level(mtr, path, 0, tuple, scratch)
@@ -185,6 +187,7 @@ impl Tree {
             page: work, moved, ..
         } = scratch;
         list::reorganise(&mut on(mtr, page), self.index(), work, moved)?;
+        mtr.ctx().reached("tree.reorganise");
         if layout::is_leaf(mtr.view(page)) {
             self.locks().reorganised(mtr.page_id(page), moved);
         }

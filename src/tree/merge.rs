@@ -11,6 +11,16 @@ use crate::mtr::{Mtr, PageRef};
 use crate::page::{layout, space};
 use crate::words::{HeapNo, Result};
 
+/// The pages of a merge, thought out before it is done.
+struct MergePlan {
+    left: PageRef,
+    right: PageRef,
+    /// What follows `right`.
+    beyond: Option<PageRef>,
+    /// The level as it is afterwards.
+    kept: Level,
+}
+
 impl Tree {
     /// From level `from` upwards: merges the path's pages that are under-filled with a neighbour,
     /// as far as the path is latched; then lowers the root while it has one child.
@@ -22,24 +32,28 @@ impl Tree {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let mut level = from;
-        while level + 1 < path.levels.len() && self.merge(mtr, path, level, scratch)? {
+        while level + 1 < path.levels.len() {
+            // A merge is a favour: where damage is in its way, pages stay as they are.
+            let Ok(Some(plan)) = self.plan_merge(mtr, path, level) else {
+                break;
+            };
+            self.merge(mtr, path, level, plan, scratch)?;
             level += 1;
         }
         self.lower_root(mtr, path, scratch)
     }
 
-    /// Merges one page of the path if it should be and can be; true if it was.
-    fn merge(
+    /// Whether and how one page of the path is merged. Everything that may fail is looked at.
+    fn plan_merge(
         &self,
         mtr: &mut Mtr<'_>,
-        path: &mut Path<'_>,
+        path: &Path<'_>,
         level: usize,
-        scratch: &mut Scratch,
-    ) -> Result<bool> {
+    ) -> Result<Option<MergePlan>> {
         let at = path.levels[level];
         let view = mtr.view(at.page);
         if space::data_size(view) >= self.merge_limit(view.len()) {
-            return Ok(false);
+            return Ok(None);
         }
         let parent = mtr.view(path.levels[level + 1].page);
         let pointer = self.pointer_to(parent, mtr.page_id(at.page).page)?;
@@ -69,9 +83,37 @@ impl Tree {
                 };
                 (at.page, right, at.beyond, kept)
             }
-            (None, None) => return Ok(false),
+            (None, None) => return Ok(None),
         };
+        let gone = mtr.page_id(right);
+        let pointer = self.pointer_to(mtr.view(path.levels[level + 1].page), gone.page)?;
+        debug_assert!(pointer.at() != 0);
+        self.check_free(mtr, level as u16, gone)?;
+        Ok(Some(MergePlan {
+            left,
+            right,
+            beyond,
+            kept,
+        }))
+    }
+
+    /// Merges one page of the path with its neighbour.
+    fn merge(
+        &self,
+        mtr: &mut Mtr<'_>,
+        path: &mut Path<'_>,
+        level: usize,
+        plan: MergePlan,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let MergePlan {
+            left,
+            right,
+            beyond,
+            kept,
+        } = plan;
         self.move_left(mtr, level, left, right, scratch)?;
+        mtr.ctx().reached("tree.merge");
         let next = layout::next_page(mtr.view(right));
         set_next(mtr, left, next);
         if let Some(beyond) = beyond {
@@ -81,8 +123,7 @@ impl Tree {
         path.levels[level] = kept;
         let gone = mtr.page_id(right);
         self.remove_pointer(mtr, path, level + 1, gone.page, scratch)?;
-        self.free_page(mtr, level as u16, gone)?;
-        Ok(true)
+        self.free_page(mtr, level as u16, gone)
     }
 
     /// Moves all records of `right` to the end of `left`, with their locks.
@@ -134,7 +175,12 @@ impl Tree {
             if self.child(view, layout::first(view)?)? != gone.page {
                 break;
             }
+            // Lowering is a favour, too.
+            if self.check_free(mtr, level as u16, gone).is_err() {
+                break;
+            }
             self.reset_root(mtr, root.page, level as u16, scratch)?;
+            mtr.ctx().reached("tree.lower_root");
             let all = all_records(mtr.view(child.page))?;
             self.append(mtr, child.page, all, root.page, scratch)?;
             self.copy_max_trx_id(mtr, child.page, root.page);

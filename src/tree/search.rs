@@ -183,6 +183,15 @@ impl Tree {
                 format!("level {}", layout::level(view)),
             ));
         }
+        self.check_list(mtr, page)
+    }
+
+    /// Once after a page was read: a record list that is circular would hold a scan for ever.
+    fn check_list(&self, mtr: &Mtr<'_>, page: PageRef) -> Result<()> {
+        if !mtr.is_checked(page) {
+            layout::check_list(mtr.view(page))?;
+            mtr.note_checked(page);
+        }
         Ok(())
     }
 
@@ -194,7 +203,7 @@ impl Tree {
             let why = format!("level {} where {level} belongs", layout::level(view));
             return Err(layout::corrupt(view, why));
         }
-        Ok(())
+        self.check_list(mtr, page)
     }
 
     /// The node pointer to follow from an inner page.

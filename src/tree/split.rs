@@ -57,6 +57,7 @@ impl Tree {
                 let new_is_first = point.new_is_upper
                     && layout::next(mtr.view(old.page), prev)? == point.first_upper;
                 link_right(mtr, old, new);
+                mtr.ctx().reached("tree.split");
                 self.move_tail(mtr, old.page, point.first_upper, new, scratch)?;
                 if new_is_first {
                     pointer.copy_prefix_of(tuple, self.index().n_node_key_fields());
@@ -72,6 +73,7 @@ impl Tree {
             }
             Side::Left => {
                 link_left(mtr, old, new);
+                mtr.ctx().reached("tree.split_left");
                 self.move_head(mtr, old.page, point.first_upper, new, scratch)?;
                 self.point_to_new(mtr, path, level + 1, old.page, new)?;
                 self.node_pointer_to(mtr, old.page, &mut pointer)?;
@@ -164,6 +166,7 @@ impl Tree {
             scratch.moved.push(SUPREMUM_MOVED);
             let (from, to) = (mtr.page_id(from), mtr.page_id(to));
             self.locks().moved(from, to, &scratch.moved);
+            mtr.ctx().reached("tree.locks_moved");
             self.locks()
                 .inherit_gap((to, first_moved), (from, HeapNo::SUPREMUM));
         }
@@ -239,6 +242,7 @@ impl Tree {
         let new = self.allocate_page(mtr, level, root, Side::Right)?;
         let records = all_records(mtr.view(root))?;
         self.append(mtr, root, records, new, scratch)?;
+        mtr.ctx().reached("tree.raise_root");
         self.copy_max_trx_id(mtr, root, new);
         if level == 0 {
             scratch.moved.push(SUPREMUM_MOVED);

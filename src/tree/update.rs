@@ -138,6 +138,8 @@ impl Tree {
         scratch: &mut Scratch,
     ) -> Result<Position> {
         let page = at.page;
+        self.check_growth(mtr, mtr.page_id(page))
+            .map_err(|e| self.named(e))?;
         self.claim_no_space(mtr, page)?;
         self.park_locks(mtr, page, at)?;
         let offsets = &mut scratch.offsets;
@@ -198,6 +200,7 @@ impl Tree {
             page: work, moved, ..
         } = scratch;
         list::reorganise(&mut on(mtr, page), self.index(), work, moved)?;
+        mtr.ctx().reached("tree.reorganise");
         self.locks().reorganised(mtr.page_id(page), moved);
         let view = mtr.view(page);
         if heap == HeapNo::INFIMUM {

@@ -206,6 +206,7 @@ impl Pool {
                 report.busy += pins.len() + rest.len();
                 return Ok(report);
             };
+            let _section = self.critical("panic while pages were written");
             let collected = self.collect(&mut batch, pins, wait);
             report.add(collected);
             let result = self.write_batch(&mut batch, &mut report);
@@ -298,6 +299,7 @@ impl Pool {
             let copy = &mut buffer[range];
             let bytes = guard.bytes().len();
             copy[..bytes].copy_from_slice(guard.bytes());
+            self.reached("flush.copy");
             copy[bytes..].fill(0);
             drop(guard);
             let lsn = fil::lsn(copy);
@@ -329,8 +331,10 @@ impl Pool {
         if let Some(lsn) = newest {
             self.log.write_up_to(lsn, true)?;
         }
+        self.reached("flush.doublewrite");
         self.check_running()?;
         self.write_doublewrite(batch)?;
+        self.reached("flush.places");
         self.check_running()?;
         self.write_places(batch, report);
         self.sync_places(batch, report);

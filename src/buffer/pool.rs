@@ -189,6 +189,16 @@ impl Pool {
         self.cleaner_wanted.set();
     }
 
+    /// The thread passes a crash point.
+    pub(super) fn reached(&self, name: &str) {
+        self.log.crash_points().reached(name);
+    }
+
+    /// Until it is dropped, a panic stops pool and log: a frame is between two states.
+    pub(super) fn critical(&self, what: &'static str) -> Critical<'_> {
+        Critical { pool: self, what }
+    }
+
     /// Errors: `Stopped` after `freeze`.
     #[inline]
     pub fn check_running(&self) -> Result<()> {
@@ -358,6 +368,21 @@ impl Pool {
     pub fn forget_pending(&self, id: PageId) {
         if let Some(hook) = self.hook.get() {
             hook.on_create(id);
+        }
+    }
+}
+
+/// See `Pool::critical`.
+pub(super) struct Critical<'p> {
+    pool: &'p Pool,
+    what: &'static str,
+}
+
+impl Drop for Critical<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.pool.freeze(self.what);
+            self.pool.log.freeze(self.what);
         }
     }
 }

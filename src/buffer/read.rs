@@ -72,6 +72,8 @@ impl Pool {
     fn load<'p>(&'p self, mut guard: PageGuard<'p>) -> Result<Pin<'p>> {
         let id = guard.id();
         let at = guard.index();
+        let _section = self.critical("panic while a page was read");
+        self.reached("pool.load");
         let filled = self.fill(id, &mut guard);
         match filled {
             Ok(oldest) => {

@@ -177,7 +177,9 @@ impl Pool {
             frame.disown(0);
             return false;
         }
+        let _section = self.critical("panic while a page was evicted");
         self.leave(at);
+        self.reached("pool.evict");
         self.give_frame_back(at);
         self.counters.evicted.fetch_add(1, Ordering::Relaxed);
         true

@@ -71,7 +71,9 @@ impl Ddl<'_> {
         rows::insert_columns(ctx, dict, &def, writer)?;
         rows::insert_index(ctx, dict, &def, clustered, writer)?;
         rows::insert_fields(ctx, dict, &def, clustered, writer)?;
+        ctx.reached("ddl.create_rows");
         self.create_file(&def, clustered, auto_increment)?;
+        ctx.reached("ddl.create_file");
         for index in others {
             index.root = self.create_tree(def.space, index.id, def.compact)?;
             rows::insert_index(ctx, dict, &def, index, writer)?;

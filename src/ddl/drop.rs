@@ -36,6 +36,7 @@ impl Ddl<'_> {
         let indexes = self.dict.index_rows(self.ctx, row.id)?;
         let writer = &mut Writer::Trx(trx);
         rows::delete(self.ctx, self.dict, &row.name, row.id, writer)?;
+        self.ctx.reached("ddl.drop_rows");
         Ok(indexes)
     }
 
@@ -47,6 +48,7 @@ impl Ddl<'_> {
             if !own_file {
                 continue;
             }
+            self.ctx.reached("ddl.drop_file");
             if let Err(error) = self.dict.drop_tree(self.ctx, index) {
                 log::warn!(
                     "the file of tablespace {} stays for now: {error}",

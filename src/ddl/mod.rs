@@ -37,7 +37,7 @@ pub mod truncate;
 
 use crate::dict::system_tables::{self, TableRow};
 use crate::dict::{Dict, DictGuard, OpenTable};
-use crate::mtr::PageCtx;
+use crate::mtr::{CriticalSection, PageCtx};
 use crate::page::RecordView;
 use crate::schema::{FieldRef, Tuple};
 use crate::sync::Arc;
@@ -66,10 +66,12 @@ impl Ddl<'_> {
         if self.ctx.spaces.places().read_only {
             return Err(Error::ReadOnly);
         }
+        let _section = CriticalSection::enter(self.ctx, "panic while the dictionary changed");
         trx.begin_write(self.ctx, true)?;
         let done = work(trx).and_then(|value| Ok((value, trx.commit(self.ctx, None)?)));
         match done {
             Ok((value, committed)) => {
+                self.ctx.reached("ddl.committed");
                 self.ctx.log.write_up_to(committed.lsn, true)?;
                 Ok(value)
             }

@@ -39,6 +39,7 @@ impl Ddl<'_> {
     pub(super) fn rename_in(&self, trx: &mut Trx, row: &TableRow, to: &str) -> Result<()> {
         let (ctx, dict) = (self.ctx, self.dict);
         note_rename(ctx, trx, row.id, &row.name)?;
+        ctx.reached("ddl.rename_noted");
         let writer = &mut Writer::Trx(trx);
         rows::delete_table(ctx, dict, &row.name, writer)?;
         let renamed = TableRow {

@@ -30,7 +30,9 @@ impl Ddl<'_> {
         let aside = format!("{database}/{TRUNCATED}{}", row.id);
         let indexes = self.transact(trx, |trx| {
             self.rename_in(trx, &row, &aside)?;
+            self.ctx.reached("ddl.truncate_aside");
             self.create_in(trx, def, 0)?;
+            self.ctx.reached("ddl.truncate_created");
             let row = TableRow {
                 name: aside.as_str().into(),
                 ..row.clone()

@@ -120,7 +120,9 @@ pub fn rename_file(ctx: &PageCtx, space: &Space, name: &str) -> Result<()> {
     });
     let lsn = mtr.commit();
     ctx.log.write_up_to(lsn, true)?;
+    ctx.reached("ddl.rename_logged");
     let renamed = ctx.spaces.rename_table(space, name);
+    ctx.reached("ddl.renamed");
     drop(hold);
     renamed
 }

@@ -22,6 +22,10 @@ use crate::trx::TrxSystem;
 use crate::undo::Rsegs;
 use crate::words::{Error, Result};
 
+/// Environment variable that arms crash points (`CrashPoints::arm_all`); debug builds only.
+#[cfg(debug_assertions)]
+const CRASH_POINTS: &str = "XTRADB_CRASH_POINTS";
+
 /// One running instance on one data directory.
 pub struct Engine {
     host: HostServices,
@@ -105,6 +109,10 @@ impl Engine {
         host: HostServices,
     ) -> Result<Arc<Engine>> {
         let points = Arc::new(CrashPoints::new());
+        #[cfg(debug_assertions)]
+        if let Ok(setting) = std::env::var(CRASH_POINTS) {
+            points.arm_all(&setting)?;
+        }
         Engine::open_with(config, settings, counters, host, points)
     }
 

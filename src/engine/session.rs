@@ -192,7 +192,17 @@ impl Session {
             return Ok(());
         }
         let engine = self.engine.clone();
-        row::rollback(engine.ctx(), &mut self.trx, &engine.tables())
+        let done = row::rollback(engine.ctx(), &mut self.trx, &engine.tables());
+        if let Err(error) = &done {
+            // The session must go on with other tables; the next start tries again.
+            let detached = self.trx.give_up();
+            log::error!(
+                "transaction {} could not be rolled back and waits for the next start: {error}",
+                detached.id()
+            );
+            engine.trx().park(detached);
+        }
+        done
     }
 
     /// Undoes the records from number `keep_below` on.
@@ -201,7 +211,12 @@ impl Session {
             return Ok(());
         }
         let engine = self.engine.clone();
-        row::rollback_to(engine.ctx(), &mut self.trx, &engine.tables(), keep_below)
+        let done = row::rollback_to(engine.ctx(), &mut self.trx, &engine.tables(), keep_below);
+        if done.is_err() {
+            // Half a statement must not be committed.
+            self.aborted = true;
+        }
+        done
     }
 
     /// Prepares under `xid`.

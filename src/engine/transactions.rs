@@ -77,7 +77,10 @@ impl Transactions {
         let id = detached.id();
         let mut trx = self.temporary();
         trx.attach(detached).map_err(|(error, _)| error)?;
-        row::rollback(&self.ctx, &mut trx, &self.tables())?;
+        if let Err(error) = row::rollback(&self.ctx, &mut trx, &self.tables()) {
+            self.sys.park(trx.give_up());
+            return Err(error);
+        }
         log::info!("transaction {id}, unfinished at the last stop, is rolled back");
         Ok(())
     }

@@ -32,11 +32,12 @@ impl Mtr<'_> {
             self.scratch.records.len(),
             self.credit()
         );
+        self.ctx.reached("mtr.changed");
         match self.append() {
             Ok(end) => {
                 // Only now: a panic above must find the mtr modified.
                 self.modified = false;
-                self.ctx.log.crash_points().reached("mtr.committed");
+                self.ctx.reached("mtr.committed");
                 end
             }
             // The drop freezes and poisons.
@@ -57,6 +58,7 @@ impl Mtr<'_> {
             }
         }
         let range = ctx.log.append(&gate, &mut self.scratch.records)?;
+        ctx.reached("mtr.appended");
         self.publish(range);
         // A panic above leaves the range unregistered; the drop of this mtr then freezes the log,
         // so that nobody waits for it.

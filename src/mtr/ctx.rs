@@ -97,6 +97,12 @@ impl PageCtx {
         self.pool.check_running()
     }
 
+    /// The thread passes the crash point `name` (`os::crash_point::POINTS`).
+    #[inline]
+    pub fn reached(&self, name: &str) {
+        self.log.crash_points().reached(name);
+    }
+
     /// Stops the engine for good: no page or log write starts any more, waits wake with errors (C4).
     #[cold]
     pub fn freeze(&self, why: &str) {

@@ -6,6 +6,52 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, Rank};
 use crate::words::{Error, Result};
 
+/// Every point of the engine: at least one in each critical section, so that a test can walk them all.
+pub const POINTS: [&str; 42] = [
+    "blob.free",
+    "blob.write",
+    "ddl.committed",
+    "ddl.create_file",
+    "ddl.create_rows",
+    "ddl.drop_file",
+    "ddl.drop_rows",
+    "ddl.rename_logged",
+    "ddl.rename_noted",
+    "ddl.renamed",
+    "ddl.truncate_aside",
+    "ddl.truncate_created",
+    "flush.copy",
+    "flush.doublewrite",
+    "flush.places",
+    "mtr.appended",
+    "mtr.changed",
+    "mtr.committed",
+    "pool.evict",
+    "pool.load",
+    "purge.log",
+    "purge.step",
+    "redo.after_checkpoint_block",
+    "redo.after_write",
+    "redo.before_checkpoint_block",
+    "redo.before_sync",
+    "redo.before_write",
+    "rollback.step",
+    "tree.locks_moved",
+    "tree.lower_root",
+    "tree.merge",
+    "tree.raise_root",
+    "tree.reorganise",
+    "tree.split",
+    "tree.split_left",
+    "trx.published",
+    "trx.before_history",
+    "trx.before_publish",
+    "undo.append",
+    "undo.begin",
+    "undo.page",
+    "undo.reuse",
+];
+
 /// What happens at an armed point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
@@ -96,6 +142,7 @@ impl CrashPoints {
 
     #[cold]
     fn act(&self, name: &str) {
+        debug_assert!(cfg!(test) || POINTS.contains(&name), "{name} is not listed");
         let mut armed = self.armed.lock();
         let Some(at) = armed.iter().position(|point| point.name == name) else {
             return;

@@ -161,6 +161,7 @@ impl Coordinator {
                 return Ok(());
             };
             if let Some(record) = current.next(&mut mtr)? {
+                ctx.reached("purge.step");
                 purger.purge(&record)?;
                 batch.records += 1;
                 let (no, undo_no) = (record.no.0, record.record.undo_no.0);
@@ -168,6 +169,7 @@ impl Coordinator {
                 self.control.done_undo_no.store(undo_no, Ordering::Relaxed);
                 continue;
             }
+            ctx.reached("purge.log");
             let removed = history::remove(ctx, &current.rseg, current.entry)?;
             if let history::Removed::Freed(pages) = removed {
                 batch.pages_freed += pages;

@@ -79,9 +79,10 @@ impl Log {
         };
         let geometry = file.geometry();
         if geometry.capacity() % BLOCK as u64 != 0 {
-            return Err(Error::invalid(
-                "the log file is not whole blocks: make a new one",
-            ));
+            return Err(Error::invalid(format!(
+                "the redo log {} is not whole blocks: make a new one",
+                file.path()
+            )));
         }
         if end.0 < last.end_lsn.0 || end.0 - last.lsn.0 > geometry.capacity() {
             return Err(Error::invalid(format!("the log cannot end at {end}")));

@@ -57,12 +57,8 @@ impl Tables for DictTables<'_> {
         loop {
             let table = match self.dict.open_by_id(self.ctx, id) {
                 Ok(table) => table,
-                Err(
-                    Error::NoSuchTable(_)
-                    | Error::TablespaceMissing(_)
-                    | Error::Corrupt(_)
-                    | Error::Unsupported(_),
-                ) => return Ok(None),
+                // A table that is there and cannot be read is another thing: its rows keep the changes.
+                Err(Error::NoSuchTable(_)) => return Ok(None),
                 Err(error) => return Err(error),
             };
             if let Ok(in_use) = table.enter() {

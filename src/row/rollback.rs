@@ -13,13 +13,13 @@ use super::undo_row;
 use super::update::set_owner;
 use crate::format::record::DELETED;
 use crate::format::undo_record::{NO_ORDER_CHANGE, UndoField, UndoKind, UndoRecord, UndoUpdate};
-use crate::mtr::{PageCtx, retry};
+use crate::mtr::{CriticalSection, PageCtx, retry};
 use crate::page::RecordView;
 use crate::schema::{FieldRef, Tuple};
 use crate::tree::{Change, Tree};
 use crate::trx::Trx;
 use crate::undo::{self, Position};
-use crate::words::{Result, RollPtr, TrxId, UndoNo};
+use crate::words::{Error, Result, RollPtr, TrxId, UndoNo};
 
 /// Undo records undone before the log is cut.
 const CUT_EVERY: u32 = 64;
@@ -46,11 +46,15 @@ pub fn rollback_to(
     if trx.next_undo_no() <= keep_below {
         return Ok(());
     }
+    let _section = CriticalSection::enter(ctx, "panic in a rollback");
     let sys = trx.system().clone();
     let mut undoing = Undoing::new(ctx, &sys, tables);
     let mut position: Option<Position> = None;
     let mut body = Vec::new();
     let mut since_cut = 0;
+    // Damage in one table must not keep the changes of others: they are undone all the same. The undo
+    // log stays whole then; going over it again finds undone what is undone (M3).
+    let mut failed: Option<Error> = None;
     while let (Some(log), Some(id)) = (trx.undo(), trx.id()) {
         let rseg = log.rseg_id();
         let (found, _) = retry(ctx, None, |mtr| match position {
@@ -58,19 +62,38 @@ pub fn rollback_to(
             Some(at) => undo::read::before(mtr, log, at, &mut body),
         })?;
         let Some(found) = found else { break };
+        ctx.reached("rollback.step");
         let record = UndoRecord::parse(&body)?;
         if record.undo_no < keep_below {
             break;
         }
-        undo_one(&mut undoing, id, found.roll_ptr(rseg, &body)?, &record)?;
+        let undone = undo_one(&mut undoing, id, found.roll_ptr(rseg, &body)?, &record);
         position = Some(found);
+        match undone {
+            Ok(()) => {}
+            Err(error) if is_of_a_table(&error) => {
+                failed.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
+        }
         since_cut += 1;
-        if since_cut == CUT_EVERY {
+        if since_cut >= CUT_EVERY && failed.is_none() {
             trx.cut_undo(ctx, record.undo_no)?;
             (position, since_cut) = (None, 0);
         }
     }
-    trx.cut_undo(ctx, keep_below)
+    match failed {
+        None => trx.cut_undo(ctx, keep_below),
+        Some(error) => Err(error),
+    }
+}
+
+/// Damage of one table or its file, which says nothing of others.
+fn is_of_a_table(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Corrupt(_) | Error::Io(_) | Error::TablespaceMissing(_) | Error::Unsupported(_)
+    )
 }
 
 /// Undoes what one record says.

@@ -5,7 +5,7 @@
 //! go. Nothing here waits for the disk: what is returned is the LSN to wait for.
 
 use crate::format::undo_page::Xid;
-use crate::mtr::{Budget, Mtr, PageCtx, retry};
+use crate::mtr::{Budget, CriticalSection, Mtr, PageCtx, retry};
 use crate::undo::{history, prepare};
 use crate::words::{Error, Lsn, Result, TrxNo, UndoNo};
 
@@ -81,12 +81,14 @@ impl Trx {
         let registry = &self.sys.registry;
         let budget = Budget::system(history::COMMIT_LOG_BYTES);
         let mut mtr = Mtr::start(ctx, budget)?;
-        let points = ctx.log.crash_points();
-        points.reached("trx_commit_before_history");
+        // A number that is drawn and never published hides all later commits.
+        let _section = CriticalSection::enter(ctx, "panic in a commit");
+        ctx.reached("trx.before_history");
         let no = history::commit(&mut mtr, log, binlog, || registry.draw_number())?;
         let lsn = mtr.commit();
-        points.reached("trx_commit_before_publish");
+        ctx.reached("trx.before_publish");
         registry.publish(self.id, no);
+        ctx.reached("trx.published");
         self.sys.note_end(true);
         self.sys.purge_wanted.set();
         Ok(Committed { lsn, no: Some(no) })

@@ -7,7 +7,7 @@
 //! ```
 
 use crate::lock::Owner;
-use crate::mtr::{Mtr, PageCtx};
+use crate::mtr::{CriticalSection, Mtr, PageCtx};
 use crate::sync::Arc;
 use crate::undo::{Needs, UndoLog, append, segment, truncate};
 use crate::words::{Error, Result, RollPtr, TrxId, UndoNo};
@@ -210,6 +210,7 @@ impl Trx {
             return Err(Error::internal("a write outside an active transaction"));
         }
         let owner = self.owner().clone();
+        let _section = CriticalSection::enter(ctx, "panic while an undo log began");
         let id = self.sys.registry.begin(&owner);
         match segment::begin(ctx, &self.sys.rsegs, id, is_dict) {
             Ok(log) => self.undo = Some(log),
@@ -249,6 +250,7 @@ impl Trx {
         outer: &mut Mtr<'_>,
         build: impl FnOnce(&mut Vec<u8>, UndoNo),
     ) -> Result<RollPtr> {
+        let _section = CriticalSection::enter(outer.ctx(), "panic while undo was written");
         let roll_ptr = append::append(outer, self.written()?, build)?;
         self.note_changes();
         Ok(roll_ptr)
@@ -341,6 +343,25 @@ impl Trx {
         };
         self.reset();
         Ok(detached)
+    }
+
+    /// Takes an active transaction that could not be undone away from its session, which is left without
+    /// one. Its locks go – what it changed stays locked and invisible by its id, which stays active –
+    /// and its undo log stays for the next start.
+    pub fn give_up(&mut self) -> Detached {
+        let owner = self.owner().clone();
+        self.sys.locks.release_all(&owner);
+        let detached = Detached {
+            id: self.id,
+            owner,
+            undo: self.undo.take(),
+            xid: None,
+            prepared: false,
+            isolation: self.isolation,
+            started_s: self.started_s,
+        };
+        self.reset();
+        detached
     }
 
     /// Continues a transaction without a session: to commit it or to roll it back. No transaction may

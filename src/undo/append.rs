@@ -120,6 +120,7 @@ fn append_body(outer: &mut Mtr<'_>, log: &mut UndoLog, body: &[u8]) -> Result<Ro
     }
     let op = PageOp::UndoAppend(body);
     let at = mtr.extended(page, &op, |bytes| apply::append(bytes, body))?;
+    mtr.ctx().reached("undo.append");
     let number = mtr.page_id(page).page;
     mtr.commit();
     if !fits {
@@ -172,6 +173,7 @@ fn add_page(mtr: &mut Mtr<'_>, log: &UndoLog) -> Result<PageRef> {
         }
         .to_bytes(),
     );
+    mtr.ctx().reached("undo.page");
     mtr.write(last, NODE_NEXT, &node.to_bytes());
     let grown = ListBase::new(list.count() + 1, list.first, node);
     mtr.write(first, OFF_PAGE_LIST, &grown.to_bytes());

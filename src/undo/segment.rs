@@ -98,6 +98,7 @@ fn begin_in(
 ) -> Result<Option<UndoLog>> {
     let mut mtr = Mtr::start(ctx, Budget::statement(BEGIN_LOG_BYTES))?;
     let reused = reuse(&mut mtr, rseg, trx_id, is_dict)?;
+    ctx.reached("undo.reuse");
     mtr.commit();
     if reused.is_some() {
         return Ok(reused);
@@ -230,6 +231,7 @@ fn create(
     let page =
         extent::allocate_and_create(mtr, segment, PageNo(0), Direction::None, Rank::UndoPage)?;
     let first = mtr.page_id(page).page;
+    mtr.ctx().reached("undo.begin");
     init_page(mtr, page)?;
     mtr.write(page, OFF_SEGMENT, &segment.to_bytes());
     let node = FilAddr::new(first, OFF_NODE as u16);

@@ -139,8 +139,8 @@ fn acknowledged_commits_survive_kills_at_any_point() {
     let mut died = 0;
     for round in 0..14 {
         let points = match round % 7 {
-            0 => format!("trx_commit_before_history:kill:{}", rng.below(20)),
-            1 => format!("trx_commit_before_publish:kill:{}", rng.below(20)),
+            0 => format!("trx.before_history:kill:{}", rng.below(20)),
+            1 => format!("trx.before_publish:kill:{}", rng.below(20)),
             2 => format!("redo.before_write:kill:{}", rng.below(30)),
             3 => format!("redo.after_write:kill:{}", rng.below(30)),
             4 => format!("redo.before_sync:kill:{}", rng.below(30)),

@@ -1,6 +1,7 @@
 //! The bundled host from outside: options, plugin-load strings, INSTALL and UNINSTALL, output, the prompt,
 //! scripts with several sessions. Most of it runs on the builtin heap engine and dummy libraries.
 
+mod bad_input;
 mod sql;
 mod swap;
 

@@ -1,5 +1,7 @@
 //! The traits: a file and a file system, real (`real.rs`) or simulated (`sim.rs`).
 
+use std::io;
+
 use crate::sync::Arc;
 use crate::words::{Error, Result};
 
@@ -116,6 +118,57 @@ pub trait Vfs: Send + Sync + std::fmt::Debug {
     }
 }
 
+/// Fills `buf` by `call`, which reads some bytes at an offset as pread does: short transfers and EINTR
+/// end here.
+///
+/// # Errors
+/// What `call` gives; an error without errno if the file ends before.
+pub fn read_all(
+    buf: &mut [u8],
+    offset: u64,
+    mut call: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
+) -> io::Result<()> {
+    let mut done = 0;
+    while done < buf.len() {
+        match call(&mut buf[done..], offset + done as u64) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(n) => done += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Writes all of `buf` by `call`, which writes some bytes at an offset as pwrite does. A direct
+/// transfer that stops inside a block goes on at the block's begin: `alignment`.
+///
+/// # Errors
+/// What `call` gives; `WriteZero` if it does not get on.
+pub fn write_all(
+    buf: &[u8],
+    offset: u64,
+    alignment: usize,
+    mut call: impl FnMut(&[u8], u64) -> io::Result<usize>,
+) -> io::Result<()> {
+    const IDLE_MAX: u32 = 10;
+    let (mut done, mut idle) = (0, 0);
+    while done < buf.len() {
+        match call(&buf[done..], offset + done as u64) {
+            Ok(n) if done + n == buf.len() => return Ok(()),
+            Ok(n) if n >= alignment => {
+                done += n / alignment * alignment;
+                idle = 0;
+            }
+            Ok(_) if idle < IDLE_MAX => idle += 1,
+            Ok(_) => return Err(io::ErrorKind::WriteZero.into()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// True if the error is the operating system's `errno`.
 pub fn is_errno(error: &Error, errno: i32) -> bool {
     matches!(error, Error::Io(failure) if failure.errno == errno)
@@ -150,6 +203,41 @@ pub fn join(dir: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_and_interrupted_transfers_go_on_at_whole_blocks() {
+        let mut at = Vec::new();
+        let mut answers = vec![
+            Err(io::Error::from_raw_os_error(libc::EINTR)),
+            Ok(1000),
+            Ok(5000),
+            Ok(4096),
+        ];
+        answers.reverse();
+        let call = |buf: &[u8], offset: u64| {
+            at.push((offset, buf.len()));
+            answers.pop().unwrap_or(Ok(buf.len()))
+        };
+        write_all(&[0; 16384], 4096, 4096, call).expect("written");
+        let whole = (4096, 16384);
+        assert_eq!(at, [whole, whole, whole, (8192, 12288), (12288, 8192)]);
+        let stuck = write_all(&[0; 8192], 0, 4096, |_, _| Ok(0));
+        assert_eq!(stuck.expect_err("stuck").kind(), io::ErrorKind::WriteZero);
+    }
+
+    #[test]
+    fn a_read_goes_on_until_the_file_ends() {
+        let mut buf = [0; 10];
+        let call = |buf: &mut [u8], offset: u64| {
+            let n = buf.len().min(3).min(8usize.saturating_sub(offset as usize));
+            buf[..n].fill(offset as u8 + 1);
+            Ok(n)
+        };
+        read_all(&mut buf[..8], 0, call).expect("read");
+        assert_eq!(buf[..8], [1, 1, 1, 4, 4, 4, 7, 7]);
+        let ended = read_all(&mut buf, 0, call).expect_err("too short");
+        assert_eq!(ended.raw_os_error(), None);
+    }
 
     #[test]
     fn paths_join_and_part() {

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
 use super::aligned::AlignedBuf;
-use super::file::{File, FileLock, OpenMode, Vfs};
+use super::file::{File, FileLock, OpenMode, Vfs, read_all, write_all};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::words::{Error, Result};
@@ -181,12 +181,9 @@ impl File for RealFile {
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
-        let read = |buf: &mut [u8]| match self.file.read_exact_at(buf, offset) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-                Err(Error::io("read", &self.path, 0))
-            }
-            Err(error) => Err(self.failed("read", &error)),
+        let read = |buf: &mut [u8]| {
+            let call = |buf: &mut [u8], offset| self.file.read_at(buf, offset);
+            read_all(buf, offset, call).map_err(|error| self.failed("read", &error))
         };
         if self.needs_copy(buf, offset)? {
             let mut copy = AlignedBuf::new(buf.len());
@@ -199,9 +196,9 @@ impl File for RealFile {
 
     fn write_at(&self, buf: &[u8], offset: u64) -> Result<()> {
         let write = |buf: &[u8]| {
-            self.file
-                .write_all_at(buf, offset)
-                .map_err(|error| self.failed("write", &error))
+            let alignment = self.alignment.load(Ordering::Relaxed);
+            let call = |buf: &[u8], offset| self.file.write_at(buf, offset);
+            write_all(buf, offset, alignment, call).map_err(|error| self.failed("write", &error))
         };
         if self.needs_copy(buf, offset)? {
             let mut copy = AlignedBuf::new(buf.len());

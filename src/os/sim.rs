@@ -2,16 +2,21 @@
 //!
 //! A file has a *content*, what reads see (the system's cache), and a *durable* state, what the
 //! device holds. Writes join a list of unsynced operations; a sync carries them over. A power cut
-//! keeps the durable state and a seeded choice of the unsynced: each 512-byte sector of each write
-//! by itself, so writes are lost, torn and reordered. Changes of directories are kept as a prefix of
-//! their order, like a journalling file system keeps them, unless `sync_dir` covers them.
+//! keeps the durable state and a seeded choice of the unsynced (`sim_disk`): writes are lost, torn by
+//! sectors and reordered, growth and names may be kept without what was written before or after.
+//!
+//! A run can be recorded (`sim_record`), and its states derived afterwards. The n-th call of a run
+//! can be made to fail, whatever it is (`Blow`); short transfers and EINTR strike below `write_all` and
+//! `read_all`, where the system's would.
 //!
 //! Direct files refuse transfers that are not whole 4096-byte blocks: real devices do, too.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::aligned::AlignedBuf;
-use super::file::{File, FileLock, OpenMode, Vfs, parent};
+use super::file::{File, FileLock, OpenMode, Vfs, parent, read_all, write_all};
+use super::sim_disk::{DirOp, Disk, Event, Op};
+use super::sim_record::Recording;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, Rank};
 use crate::words::{Error, Result};
@@ -24,12 +29,65 @@ const BLOCK: usize = 4096;
 pub enum Call {
     /// `File::read_at`.
     Read,
-    /// `File::write_at`.
+    /// `File::write_at`, `truncate`, `punch`.
     Write,
-    /// `File::sync_data`.
+    /// `File::sync_data`, `Vfs::sync_dir`.
     Sync,
     /// `File::allocate`.
     Allocate,
+    /// Opening, creating, renaming, removing, listing.
+    Name,
+}
+
+/// What hits the n-th call, or the first call after it that can fail so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Blow {
+    /// EIO, once.
+    Eio,
+    /// EIO from there on, for all calls.
+    EioForGood,
+    /// ENOSPC, once; whatever needs room.
+    Enospc,
+    /// ENOSPC from there on.
+    EnospcForGood,
+    /// The transfer stops half-way; the caller must go on.
+    Short,
+    /// EINTR, three times.
+    Eintr,
+    /// EIO of a sync, once.
+    Fsync,
+}
+
+impl Blow {
+    /// All of them.
+    pub const ALL: [Blow; 7] = [
+        Blow::Eio,
+        Blow::EioForGood,
+        Blow::Enospc,
+        Blow::EnospcForGood,
+        Blow::Short,
+        Blow::Eintr,
+        Blow::Fsync,
+    ];
+
+    fn can_hit(self, call: Call, creates: bool) -> bool {
+        match self {
+            Blow::Eio | Blow::EioForGood => true,
+            Blow::Enospc | Blow::EnospcForGood => {
+                matches!(call, Call::Write | Call::Allocate) || creates
+            }
+            Blow::Short | Blow::Eintr => matches!(call, Call::Read | Call::Write),
+            Blow::Fsync => call == Call::Sync,
+        }
+    }
+}
+
+/// How a transfer is disturbed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Disturbed {
+    No,
+    Short,
+    Eintr,
 }
 
 /// A planned failure.
@@ -45,34 +103,19 @@ struct Fault {
     once: bool,
 }
 
-#[derive(Clone, Debug)]
-enum Op {
-    Write { offset: usize, bytes: Vec<u8> },
-    Resize(usize),
-}
-
-#[derive(Clone, Debug, Default)]
-struct Inode {
-    content: Vec<u8>,
-    durable: Vec<u8>,
-    unsynced: Vec<Op>,
-}
-
-#[derive(Clone, Debug)]
-enum DirOp {
-    Link { path: String, inode: usize },
-    Unlink { path: String },
-    Rename { from: String, to: String },
-}
-
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct State {
-    inodes: Vec<Inode>,
-    files: BTreeMap<String, usize>,
-    durable_files: BTreeMap<String, usize>,
-    unsynced_dirs: Vec<DirOp>,
-    dirs: BTreeSet<String>,
+    disk: Disk,
+    recording: Option<Recording>,
     faults: Vec<Fault>,
+    /// What hits which call, counted from 0; `None`: nothing planned, or it is over.
+    blow: Option<(Blow, u64)>,
+    /// What was hit.
+    struck: Option<String>,
+    calls: u64,
+    /// Inodes whose sync failed, and syncs of them that were tried again.
+    failed_syncs: BTreeSet<usize>,
+    syncs_retried: Vec<String>,
     bytes_max: Option<u64>,
     /// Writes and syncs until the power goes; `None`: it stays.
     power_left: Option<u64>,
@@ -101,6 +144,13 @@ impl SimVfs {
         SimVfs::from_state(State::default())
     }
 
+    pub(super) fn from_disk(disk: Disk) -> SimVfs {
+        SimVfs::from_state(State {
+            disk,
+            ..State::default()
+        })
+    }
+
     fn from_state(state: State) -> SimVfs {
         let state = Mutex::new(Rank::Leaf, state);
         SimVfs(Arc::new(Shared {
@@ -111,37 +161,55 @@ impl SimVfs {
 
     /// What a process finds that starts after this one was killed: all that was written, no locks.
     pub fn after_kill(&self) -> SimVfs {
-        let mut state = self.0.state.lock().clone();
-        state.off = false;
-        state.power_left = None;
-        state.faults.clear();
-        SimVfs::from_state(state)
+        SimVfs::from_disk(self.0.state.lock().disk.clone())
     }
 
     /// What the device holds after a power cut now, by `seed`.
     pub fn after_power_cut(&self, seed: u64) -> SimVfs {
-        let mut random = Random(seed);
-        let mut state = self.0.state.lock().clone();
-        let kept = random.below(state.unsynced_dirs.len() as u64 + 1) as usize;
-        for op in std::mem::take(&mut state.unsynced_dirs)
-            .into_iter()
-            .take(kept)
-        {
-            apply_dir_op(&mut state.durable_files, op);
-        }
-        for inode in &mut state.inodes {
-            // Nothing, all, or any part of what was not synced.
-            let chance = [0, 2, 5, 8, 10][random.below(5) as usize];
-            for op in std::mem::take(&mut inode.unsynced) {
-                keep_part(&mut inode.durable, op, chance, &mut random);
-            }
-            inode.content = inode.durable.clone();
-        }
-        state.files = state.durable_files.clone();
-        state.off = false;
-        state.power_left = None;
-        state.faults.clear();
-        SimVfs::from_state(state)
+        SimVfs::from_disk(self.0.state.lock().disk.cut(seed))
+    }
+
+    /// Records every change from now on.
+    pub fn start_recording(&self) {
+        let mut state = self.0.state.lock();
+        state.recording = Some(Recording::new(state.disk.clone()));
+    }
+
+    /// What was recorded; recording ends.
+    ///
+    /// # Panics
+    /// If nothing was being recorded.
+    pub fn take_recording(&self) -> Recording {
+        let recording = self.0.state.lock().recording.take();
+        recording.expect("start_recording was called")
+    }
+
+    /// A note in the recording, between what was done before and what is done afterwards.
+    pub fn mark(&self, note: u64) {
+        self.0.state.lock().apply(Event::Mark(note));
+    }
+
+    /// `blow` hits the call number `at` from now on, or the first one after it that can fail so.
+    pub fn strike(&self, blow: Blow, at: u64) {
+        let mut state = self.0.state.lock();
+        let at = state.calls + at;
+        state.blow = Some((blow, at));
+        state.struck = None;
+    }
+
+    /// What the planned blow has hit, if it has.
+    pub fn struck(&self) -> Option<String> {
+        self.0.state.lock().struck.clone()
+    }
+
+    /// Calls so far.
+    pub fn calls(&self) -> u64 {
+        self.0.state.lock().calls
+    }
+
+    /// Paths of files that were synced again after a failed sync (F5 forbids it).
+    pub fn syncs_retried(&self) -> Vec<String> {
+        self.0.state.lock().syncs_retried.clone()
     }
 
     /// Plans a failure: after `after` calls on paths that end with `path_end`, one (`once`) or all
@@ -162,6 +230,7 @@ impl SimVfs {
     pub fn heal(&self) {
         let mut state = self.0.state.lock();
         state.faults.clear();
+        state.blow = None;
         state.bytes_max = None;
     }
 
@@ -183,25 +252,21 @@ impl SimVfs {
 
     /// The whole content of a file, as reads see it.
     pub fn content(&self, path: &str) -> Option<Vec<u8>> {
-        let state = self.0.state.lock();
-        state
-            .files
-            .get(path)
-            .map(|&inode| state.inodes[inode].content.clone())
+        let disk = &self.0.state.lock().disk;
+        let inode = disk.files.get(path)?;
+        Some(disk.inodes[*inode].content.to_vec())
     }
 
     /// Makes or replaces a file, durably: a fixture.
     pub fn put(&self, path: &str, bytes: &[u8]) {
         let mut state = self.0.state.lock();
-        let inode = state.inodes.len();
-        state.inodes.push(Inode {
-            content: bytes.to_vec(),
-            durable: bytes.to_vec(),
-            unsynced: Vec::new(),
-        });
-        state.files.insert(path.into(), inode);
-        state.durable_files.insert(path.into(), inode);
-        state.dirs.insert(parent(path).into());
+        assert!(state.recording.is_none(), "a fixture is not recorded");
+        state.disk.put(path, parent(path), bytes);
+    }
+
+    /// Paths of all files.
+    pub fn paths(&self) -> Vec<String> {
+        self.0.state.lock().disk.files.keys().cloned().collect()
     }
 
     fn wrap(&self, path: &str, inode: usize, mode: OpenMode) -> Arc<dyn File> {
@@ -217,8 +282,15 @@ impl SimVfs {
 }
 
 impl State {
+    fn apply(&mut self, event: Event) {
+        self.disk.apply(&event);
+        if let Some(recording) = &mut self.recording {
+            recording.push(event);
+        }
+    }
+
     /// Counts a call, and fails it if a fault or the power says so.
-    fn check(&mut self, call: Call, name: &'static str, path: &str) -> Result<()> {
+    fn check(&mut self, call: Call, name: &'static str, path: &str) -> Result<Disturbed> {
         if matches!(call, Call::Write | Call::Sync | Call::Allocate) {
             match &mut self.power_left {
                 Some(0) => self.off = true,
@@ -228,6 +300,10 @@ impl State {
         }
         if self.off {
             return Err(Error::io(name, path, libc::EIO));
+        }
+        self.calls += 1;
+        if let Some(disturbed) = self.blow(call, name, path)? {
+            return Ok(disturbed);
         }
         let hit = |fault: &&mut Fault| fault.call == call && path.ends_with(&fault.path_end);
         let mut failed = None;
@@ -239,7 +315,7 @@ impl State {
             fault.after -= 1;
         }
         let Some((at, errno, once)) = failed else {
-            return Ok(());
+            return Ok(Disturbed::No);
         };
         if once {
             self.faults.remove(at);
@@ -247,87 +323,45 @@ impl State {
         Err(Error::io(name, path, errno))
     }
 
-    fn check_room(&self, grown: usize, name: &'static str, path: &str) -> Result<()> {
-        let Some(bytes_max) = self.bytes_max else {
-            return Ok(());
+    /// The planned blow, if it is this call's turn.
+    fn blow(&mut self, call: Call, name: &'static str, path: &str) -> Result<Option<Disturbed>> {
+        let Some((blow, at)) = self.blow else {
+            return Ok(None);
         };
-        let used: usize = self
-            .files
-            .values()
-            .map(|&inode| self.inodes[inode].content.len())
-            .sum();
-        if (used + grown) as u64 > bytes_max {
-            return Err(Error::io(name, path, libc::ENOSPC));
+        if self.calls <= at || !blow.can_hit(call, name == "create") {
+            return Ok(None);
         }
-        Ok(())
+        if self.struck.is_none() {
+            self.struck = Some(format!("{name} of {path}, call {}", self.calls - 1));
+        }
+        if !matches!(blow, Blow::EioForGood | Blow::EnospcForGood) {
+            self.blow = None;
+        }
+        match blow {
+            Blow::Short => Ok(Some(Disturbed::Short)),
+            Blow::Eintr => Ok(Some(Disturbed::Eintr)),
+            Blow::Eio | Blow::EioForGood | Blow::Fsync => Err(Error::io(name, path, libc::EIO)),
+            Blow::Enospc | Blow::EnospcForGood => Err(Error::io(name, path, libc::ENOSPC)),
+        }
     }
 
-    fn dir_op(&mut self, op: DirOp) {
-        apply_dir_op(&mut self.files, op.clone());
-        self.unsynced_dirs.push(op);
-    }
-
-    fn found(&self, path: &str, name: &'static str) -> Result<usize> {
-        if self.off {
-            return Err(Error::io(name, path, libc::EIO));
-        }
-        self.files
-            .get(path)
-            .copied()
-            .ok_or_else(|| Error::io(name, path, libc::ENOENT))
-    }
-}
-
-fn apply_dir_op(files: &mut BTreeMap<String, usize>, op: DirOp) {
-    match op {
-        DirOp::Link { path, inode } => {
-            files.insert(path, inode);
-        }
-        DirOp::Unlink { path } => {
-            files.remove(&path);
-        }
-        DirOp::Rename { from, to } => {
-            if let Some(inode) = files.remove(&from) {
-                files.insert(to, inode);
+    fn check_room(&self, grown: usize, name: &'static str, path: &str) -> Result<()> {
+        match self.bytes_max {
+            Some(bytes_max) if (self.disk.used() + grown) as u64 > bytes_max => {
+                Err(Error::io(name, path, libc::ENOSPC))
             }
+            _ => Ok(()),
         }
     }
-}
 
-fn apply(bytes: &mut Vec<u8>, op: &Op) {
-    match op {
-        Op::Write { offset, bytes: new } => {
-            if bytes.len() < offset + new.len() {
-                bytes.resize(offset + new.len(), 0);
-            }
-            bytes[*offset..offset + new.len()].copy_from_slice(new);
-        }
-        Op::Resize(to) => bytes.resize(*to, 0),
+    fn found(&mut self, path: &str, name: &'static str) -> Result<usize> {
+        self.check(Call::Name, name, path)?;
+        let inode = self.disk.files.get(path).copied();
+        inode.ok_or_else(|| Error::io(name, path, libc::ENOENT))
     }
-}
 
-/// Applies each sector of a write, or a resize, with `chance` in ten.
-fn keep_part(bytes: &mut Vec<u8>, op: Op, chance: u64, random: &mut Random) {
-    let Op::Write { offset, bytes: new } = op else {
-        if random.below(10) < chance {
-            apply(bytes, &op);
-        }
-        return;
-    };
-    let mut at = 0;
-    while at < new.len() {
-        let sector_end = (offset + at) / SECTOR * SECTOR + SECTOR;
-        let end = (sector_end - offset).min(new.len());
-        if random.below(10) < chance {
-            apply(
-                bytes,
-                &Op::Write {
-                    offset: offset + at,
-                    bytes: new[at..end].to_vec(),
-                },
-            );
-        }
-        at = end;
+    fn len(&self, inode: usize) -> usize {
+        self.disk.inodes[inode].content.len()
     }
 }
 
@@ -339,55 +373,51 @@ impl Vfs for SimVfs {
 
     fn create(&self, path: &str, mode: OpenMode) -> Result<Arc<dyn File>> {
         let mut state = self.0.state.lock();
-        if state.files.contains_key(path) {
+        state.check(Call::Name, "create", path)?;
+        if state.disk.files.contains_key(path) {
             return Err(Error::io("create", path, libc::EEXIST));
         }
         state.check_room(0, "create", path)?;
-        if state.off {
-            return Err(Error::io("create", path, libc::EIO));
-        }
-        let inode = state.inodes.len();
-        state.inodes.push(Inode::default());
-        state.dir_op(DirOp::Link {
+        let inode = state.disk.inodes.len();
+        state.apply(Event::New);
+        state.apply(Event::Dir(DirOp::Link {
             path: path.into(),
             inode,
-        });
+        }));
         drop(state);
-        Ok(self.wrap(
-            path,
-            inode,
-            OpenMode {
-                write: true,
-                ..mode
-            },
-        ))
+        let mode = OpenMode {
+            write: true,
+            ..mode
+        };
+        Ok(self.wrap(path, inode, mode))
     }
 
     fn exists(&self, path: &str) -> Result<bool> {
-        let state = self.0.state.lock();
-        Ok(state.files.contains_key(path) || state.dirs.contains(path))
+        let disk = &self.0.state.lock().disk;
+        Ok(disk.files.contains_key(path) || disk.dirs.contains(path))
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<()> {
         let mut state = self.0.state.lock();
         state.found(from, "rename")?;
-        state.dir_op(DirOp::Rename {
+        state.apply(Event::Dir(DirOp::Rename {
             from: from.into(),
             to: to.into(),
-        });
+        }));
         Ok(())
     }
 
     fn remove(&self, path: &str) -> Result<()> {
         let mut state = self.0.state.lock();
         state.found(path, "unlink")?;
-        state.dir_op(DirOp::Unlink { path: path.into() });
+        state.apply(Event::Dir(DirOp::Unlink { path: path.into() }));
         Ok(())
     }
 
     fn list_dir(&self, path: &str) -> Result<Vec<String>> {
-        let state = self.0.state.lock();
-        let names = state.files.keys().chain(&state.dirs);
+        let mut state = self.0.state.lock();
+        state.check(Call::Name, "readdir", path)?;
+        let names = state.disk.files.keys().chain(&state.disk.dirs);
         let inside = names.filter(|name| parent(name) == path && *name != path);
         let mut names: Vec<String> = inside
             .map(|name| name[name.rfind('/').map_or(0, |at| at + 1)..].to_string())
@@ -397,7 +427,10 @@ impl Vfs for SimVfs {
     }
 
     fn create_dir(&self, path: &str) -> Result<()> {
-        self.0.state.lock().dirs.insert(path.into());
+        let mut state = self.0.state.lock();
+        if !state.disk.dirs.contains(path) {
+            state.apply(Event::MakeDir(path.into()));
+        }
         Ok(())
     }
 
@@ -405,7 +438,7 @@ impl Vfs for SimVfs {
         if !self.list_dir(path)?.is_empty() {
             return Err(Error::io("rmdir", path, libc::ENOTEMPTY));
         }
-        self.0.state.lock().dirs.remove(path);
+        self.0.state.lock().apply(Event::RemoveDir(path.into()));
         Ok(())
     }
 
@@ -413,9 +446,7 @@ impl Vfs for SimVfs {
     fn sync_dir(&self, path: &str) -> Result<()> {
         let mut state = self.0.state.lock();
         state.check(Call::Sync, "fsync", path)?;
-        for op in std::mem::take(&mut state.unsynced_dirs) {
-            apply_dir_op(&mut state.durable_files, op);
-        }
+        state.apply(Event::SyncDirs);
         Ok(())
     }
 }
@@ -438,11 +469,28 @@ impl SimFile {
         Ok(())
     }
 
-    fn change(&self, op: Op) {
-        let mut state = self.vfs.0.state.lock();
-        let inode = &mut state.inodes[self.inode];
-        apply(&mut inode.content, &op);
-        inode.unsynced.push(op);
+    fn change(state: &mut State, inode: usize, op: Op) {
+        state.apply(Event::Data { inode, op });
+    }
+
+    /// How many bytes a disturbed transfer moves.
+    fn moved(&self, len: usize, disturbed: &mut (Disturbed, u32)) -> std::io::Result<usize> {
+        match disturbed {
+            (Disturbed::Short, left @ 1..) => {
+                *left = 0;
+                // Devices move whole sectors.
+                Ok((len / 2).next_multiple_of(SECTOR).min(len))
+            }
+            (Disturbed::Eintr, left @ 1..) => {
+                *left -= 1;
+                Err(std::io::Error::from_raw_os_error(libc::EINTR))
+            }
+            _ => Ok(len),
+        }
+    }
+
+    fn failed(&self, name: &'static str, error: &std::io::Error) -> Error {
+        Error::io(name, &self.path, error.raw_os_error().unwrap_or(0))
     }
 }
 
@@ -454,11 +502,16 @@ impl File for SimFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
         self.check_aligned("read", buf, offset)?;
         let mut state = self.vfs.0.state.lock();
-        state.check(Call::Read, "read", &self.path)?;
-        let content = &state.inodes[self.inode].content;
-        let bytes = content.get(offset as usize..offset as usize + buf.len());
-        buf.copy_from_slice(bytes.ok_or_else(|| Error::io("read", &self.path, 0))?);
-        Ok(())
+        let mut disturbed = (state.check(Call::Read, "read", &self.path)?, 3);
+        let content = &state.disk.inodes[self.inode].content;
+        let call = |buf: &mut [u8], offset: u64| {
+            let len = self.moved(buf.len(), &mut disturbed)?;
+            // As pread: what there is, 0 at the end.
+            let len = len.min(content.len().saturating_sub(offset as usize));
+            assert!(content.read(offset as usize, &mut buf[..len]), "within");
+            Ok(len)
+        };
+        read_all(buf, offset, call).map_err(|error| self.failed("read", &error))
     }
 
     fn write_at(&self, buf: &[u8], offset: u64) -> Result<()> {
@@ -466,72 +519,74 @@ impl File for SimFile {
         if !self.write.load(Ordering::Relaxed) {
             return Err(Error::io("write", &self.path, libc::EBADF));
         }
-        {
-            let mut state = self.vfs.0.state.lock();
-            state.check(Call::Write, "write", &self.path)?;
-            let grown = (offset as usize + buf.len())
-                .saturating_sub(state.inodes[self.inode].content.len());
-            state.check_room(grown, "write", &self.path)?;
-        }
-        self.change(Op::Write {
-            offset: offset as usize,
-            bytes: buf.to_vec(),
-        });
-        Ok(())
+        let mut state = self.vfs.0.state.lock();
+        let mut disturbed = (state.check(Call::Write, "write", &self.path)?, 3);
+        let grown = (offset as usize + buf.len()).saturating_sub(state.len(self.inode));
+        state.check_room(grown, "write", &self.path)?;
+        let call = |buf: &[u8], offset: u64| {
+            if self.direct && offset % BLOCK as u64 != 0 {
+                return Err(std::io::Error::from_raw_os_error(libc::EINVAL));
+            }
+            let len = self.moved(buf.len(), &mut disturbed)?;
+            let op = Op::Write {
+                offset: offset as usize,
+                bytes: buf[..len].into(),
+            };
+            Self::change(&mut state, self.inode, op);
+            Ok(len)
+        };
+        write_all(buf, offset, self.alignment(), call).map_err(|error| self.failed("write", &error))
     }
 
     fn sync_data(&self) -> Result<()> {
         let mut state = self.vfs.0.state.lock();
         let checked = state.check(Call::Sync, "fdatasync", &self.path);
-        let off = state.off;
-        let inode = &mut state.inodes[self.inode];
-        if checked.is_ok() {
-            for op in std::mem::take(&mut inode.unsynced) {
-                apply(&mut inode.durable, &op);
-            }
-        } else if !off {
-            inode.unsynced.clear();
+        if state.failed_syncs.contains(&self.inode) {
+            state.syncs_retried.push(self.path.clone());
         }
-        checked
+        match checked {
+            Ok(_) => state.apply(Event::Sync(self.inode)),
+            Err(error) => {
+                if !state.off {
+                    state.failed_syncs.insert(self.inode);
+                    state.apply(Event::Lose(self.inode));
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     fn size(&self) -> Result<u64> {
-        Ok(self.vfs.0.state.lock().inodes[self.inode].content.len() as u64)
+        Ok(self.vfs.0.state.lock().len(self.inode) as u64)
     }
 
     fn allocate(&self, to: u64) -> Result<()> {
-        let size = self.size()?;
+        let mut state = self.vfs.0.state.lock();
+        let size = state.len(self.inode) as u64;
         if to > size {
-            {
-                let mut state = self.vfs.0.state.lock();
-                state.check(Call::Allocate, "fallocate", &self.path)?;
-                state.check_room((to - size) as usize, "fallocate", &self.path)?;
-            }
-            self.change(Op::Resize(to as usize));
+            state.check(Call::Allocate, "fallocate", &self.path)?;
+            state.check_room((to - size) as usize, "fallocate", &self.path)?;
+            Self::change(&mut state, self.inode, Op::Resize(to as usize));
         }
         Ok(())
     }
 
     fn truncate(&self, to: u64) -> Result<()> {
-        self.vfs
-            .0
-            .state
-            .lock()
-            .check(Call::Write, "ftruncate", &self.path)?;
-        self.change(Op::Resize(to as usize));
+        let mut state = self.vfs.0.state.lock();
+        state.check(Call::Write, "ftruncate", &self.path)?;
+        Self::change(&mut state, self.inode, Op::Resize(to as usize));
         Ok(())
     }
 
     fn punch(&self, offset: u64, len: u64) -> Result<()> {
-        self.vfs
-            .0
-            .state
-            .lock()
-            .check(Call::Write, "punch", &self.path)?;
-        self.change(Op::Write {
+        let mut state = self.vfs.0.state.lock();
+        state.check(Call::Write, "punch", &self.path)?;
+        let op = Op::Write {
             offset: offset as usize,
-            bytes: vec![0; len as usize],
-        });
+            bytes: vec![0; len as usize].into(),
+        };
+        Self::change(&mut state, self.inode, op);
         Ok(())
     }
 

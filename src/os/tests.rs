@@ -115,7 +115,7 @@ fn transfers_that_are_not_aligned_still_work_on_a_direct_file() {
 #[test]
 fn a_power_cut_keeps_what_was_synced_and_any_sectors_of_the_rest() {
     let (mut lost, mut kept, mut torn) = (0, 0, 0);
-    for seed in 0..200 {
+    for seed in 0..400 {
         let sim = SimVfs::new();
         let file = sim.create("./d/x", OpenMode::WRITE).unwrap();
         file.write_at(&[1; 2048], 0).unwrap();

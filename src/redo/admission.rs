@@ -157,14 +157,18 @@ impl Log {
     }
 
     fn lacks(&self, more: u64, class: Class, slack: u64) -> Lacks {
+        // What only grows and is taken away comes first: a checkpoint or a write by others meanwhile
+        // must not pass the end. Older values ask for more room than is needed, and the caller looks
+        // again.
+        let (checkpoint, consumed) = (self.checkpoint_lsn(), self.ring.consumed());
         // `admitted` before the LSN: an append moves bytes from the one to the other, the LSN
         // first, so they may be counted twice, but never not at all.
         let admitted = self.room.admitted.load(Ordering::SeqCst);
         let end = self.ring.position() + admitted + more + slack;
-        if self.to_lsn(end).0 - self.checkpoint_lsn().0 > self.limit(class) {
+        if self.to_lsn(end).0 - checkpoint.0 > self.limit(class) {
             return Lacks::File;
         }
-        if end - self.ring.consumed() > self.ring.size() - RING_RESERVE {
+        if end - consumed > self.ring.size() - RING_RESERVE {
             return Lacks::Buffer;
         }
         Lacks::Nothing

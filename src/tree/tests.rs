@@ -232,7 +232,7 @@ fn rows_that_grow_one_by_one_do_not_have_their_page_rewritten_each_time() {
 #[test]
 fn a_remembered_leaf_that_has_changed_is_not_believed() {
     let mut rnd = Random(3);
-    let mut bed = bed(64, true);
+    let bed = bed(64, true);
     let mut model = BTreeMap::new();
     let mut guess = Guess::default();
     for round in 0..3000 {

@@ -78,7 +78,10 @@ impl Ddl<'_> {
             Err(error) => {
                 if let Err(second) = (self.roll_back)(trx) {
                     log::error!("a change of the dictionary is not undone: {second}");
-                    self.ctx.freeze("a change of the dictionary is not undone");
+                    match self.ctx.log.is_frozen() {
+                        true => self.dict.close_door(),
+                        false => self.ctx.freeze("a change of the dictionary is not undone"),
+                    }
                 }
                 Err(error)
             }

@@ -53,6 +53,8 @@ pub struct Dict {
     operation: Mutex<()>,
     names: [Shard<Box<str>>; SHARDS],
     ids: [Shard<TableId>; SHARDS],
+    /// A change is neither committed nor undone, and will not be before the next start.
+    half_changed: AtomicBool,
 }
 
 /// Keeps loads and other DDL out.
@@ -95,6 +97,7 @@ impl Dict {
             operation: Mutex::new(Rank::DictOperation, ()),
             names: std::array::from_fn(|_| Padded(RwLock::new(Rank::DictCache, HashMap::new()))),
             ids: std::array::from_fn(|_| Padded(RwLock::new(Rank::DictCache, HashMap::new()))),
+            half_changed: AtomicBool::new(false),
         };
         for table in [
             &dict.sys.tables,
@@ -119,6 +122,21 @@ impl Dict {
     /// The counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// A statement cannot be undone, as the log's device failed: its rows are not for anybody's eyes.
+    /// Tables that are open stay so.
+    pub fn close_door(&self) {
+        self.half_changed.store(true, Ordering::Release);
+    }
+
+    fn check_whole(&self) -> Result<()> {
+        match self.half_changed.load(Ordering::Acquire) {
+            false => Ok(()),
+            true => Err(Error::Stopped(
+                "the dictionary is half changed, since the redo log failed; restart".into(),
+            )),
+        }
     }
 
     /// The trees of SYS_*.
@@ -196,6 +214,7 @@ impl Dict {
     /// # Errors
     /// Damaged pages, what reading gives.
     pub fn table_rows(&self, ctx: &PageCtx) -> Result<Vec<TableRow>> {
+        self.check_whole()?;
         let mut rows = Vec::new();
         let all = Tuple::new();
         system_tables::scan(ctx, self.sys.tables.clustered(), &all, &mut |view| {
@@ -382,6 +401,7 @@ impl DictGuard<'_> {
         if let Some(table) = self.dict.cached_by_id(id) {
             return Ok(table);
         }
+        self.dict.check_whole()?;
         match load::name_of(ctx, &self.dict.sys, id, false)? {
             Some(name) => self.open_table(ctx, &name),
             None => Err(Error::NoSuchTable(format!("with id {id}").into())),
@@ -393,6 +413,7 @@ impl DictGuard<'_> {
     /// # Errors
     /// `NoSuchTable`, `Corrupt`, what reading gives.
     pub fn table_row(&self, ctx: &PageCtx, name: &str) -> Result<TableRow> {
+        self.dict.check_whole()?;
         load::table_row(ctx, &self.dict.sys, name)?.ok_or_else(|| Error::NoSuchTable(name.into()))
     }
 

@@ -29,6 +29,8 @@ impl Log {
     /// it and marks it *filled*. The caller then stamps its pages, enters them into the flush
     /// lists, and calls `registered` – whatever happens – before it leaves the gate.
     ///
+    /// A log whose device failed takes what has begun into its buffer, from where it goes nowhere.
+    ///
     /// Errors: `Error::Stopped` if the log is frozen; then nothing was appended, and the caller's
     /// pages are ahead of the log.
     pub fn append(&self, _gate: &GateGuard<'_>, mtr: &mut [u8]) -> Result<LogRange> {
@@ -41,7 +43,7 @@ impl Log {
             "a mini-transaction of {} bytes",
             mtr.len()
         );
-        self.check_frozen()?;
+        self.check_broken()?;
         let reserved = self.ring.reserve(mtr.len() as u64);
         let range = LogRange {
             start: self.to_lsn(reserved.start()),

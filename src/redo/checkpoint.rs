@@ -135,7 +135,7 @@ impl Log {
             }
         });
         if let Err(error) = synced {
-            self.freeze(&error.to_string());
+            self.fail(&error.to_string());
             return Err(self.stopped());
         }
         self.crash_points.reached("redo.after_checkpoint_block");

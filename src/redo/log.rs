@@ -57,6 +57,8 @@ pub struct Log {
     pub(super) room: Room,
     pub(super) hook: Once<Arc<dyn CheckpointNeeded>>,
     frozen: AtomicBool,
+    /// Frozen by a panic: not even memory may be trusted.
+    broken: AtomicBool,
     why_frozen: Once<Box<str>>,
 }
 
@@ -112,6 +114,7 @@ impl Log {
             room: Room::new(),
             hook: Once::new(),
             frozen: AtomicBool::new(false),
+            broken: AtomicBool::new(false),
             why_frozen: Once::new(),
         })
     }
@@ -190,6 +193,17 @@ impl Log {
     /// Stops the log for good: no write starts any more, every wait ends with `Error::Stopped`.
     /// Any thread, under any latch, also while unwinding. The first reason stays.
     pub fn freeze(&self, why: &str) {
+        self.broken.store(true, Ordering::SeqCst);
+        self.stop(why);
+    }
+
+    /// The device failed: as `freeze`, but mini-transactions that have begun are still appended, to
+    /// the buffer alone. So pages in memory stay whole, and reads go on.
+    pub(super) fn fail(&self, why: &str) {
+        self.stop(why);
+    }
+
+    fn stop(&self, why: &str) {
         // The first reason stays; a later one is dropped.
         let _ = self.why_frozen.set(why.into());
         if !self.frozen.swap(true, Ordering::SeqCst) {
@@ -200,13 +214,22 @@ impl Log {
         self.room.wake();
     }
 
-    /// True after `freeze`.
+    /// Errors: `Stopped` after `freeze`, not after `fail`.
+    #[inline]
+    pub(super) fn check_broken(&self) -> Result<()> {
+        match self.broken.load(Ordering::Acquire) {
+            true => Err(self.stopped()),
+            false => Ok(()),
+        }
+    }
+
+    /// True after `freeze`, and after a failure.
     #[inline]
     pub fn is_frozen(&self) -> bool {
         self.frozen.load(Ordering::Acquire)
     }
 
-    /// `Error::Stopped` with the reason, after `freeze`.
+    /// `Error::Stopped` with the reason, after `freeze` or a failure.
     #[inline]
     pub fn check_frozen(&self) -> Result<()> {
         if self.is_frozen() {

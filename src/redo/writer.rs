@@ -77,7 +77,9 @@ impl Log {
     /// Errors: `Error::Stopped` if the log is frozen or fails now; what `lsn` stands for may or may
     /// not survive then.
     pub fn write_up_to(&self, lsn: Lsn, durable: bool) -> Result<()> {
-        debug_assert!(lsn <= self.lsn(), "{lsn} was not appended yet");
+        // A frozen log gives the LSN that never becomes durable.
+        let appended = lsn <= self.lsn() || self.is_frozen();
+        debug_assert!(appended, "{lsn} was not appended yet");
         if durable && self.options.sync {
             return self.flush_to(lsn);
         }
@@ -113,7 +115,7 @@ impl Log {
                     }
                     Err(error) => {
                         // F5: never retried. After a failed sync nobody knows what is on the device.
-                        self.freeze(&error.to_string());
+                        self.fail(&error.to_string());
                         self.flush.release_failed();
                         Err(self.stopped())
                     }
@@ -141,7 +143,7 @@ impl Log {
                         Ok(written)
                     }
                     Err(error) => {
-                        self.freeze(&error.to_string());
+                        self.fail(&error.to_string());
                         self.write.release_failed();
                         Err(self.stopped())
                     }

@@ -107,18 +107,23 @@ impl Registry {
         }
         self.vfs.create_dir(parent(&to))?;
         self.vfs.rename(&from, &to)?;
-        self.vfs.sync_dir(parent(&to))?;
-        if parent(&from) != parent(&to) {
-            self.vfs.sync_dir(parent(&from))?;
-        }
         // The open file carries its old path: open it again. Reads and writes under way finish on
         // the old descriptor, which is the same file.
-        let file = self.open_file(&to)?;
-        let mut parts = space.parts.write();
-        parts[0].file = file;
-        drop(parts);
+        let file = match self.open_file(&to) {
+            Ok(file) => file,
+            Err(error) => {
+                self.vfs.rename(&to, &from)?;
+                return Err(error);
+            }
+        };
+        space.parts.write()[0].file = file;
         space.set_name(name);
-        Ok(())
+        // After a failure the file has its new name, as the space says: undoing renames it back.
+        self.vfs.sync_dir(parent(&to))?;
+        match parent(&from) == parent(&to) {
+            true => Ok(()),
+            false => self.vfs.sync_dir(parent(&from)),
+        }
     }
 
     /// Ends all I/O on a tablespace, forgets it and removes its file. Its pages must be gone from

@@ -1,8 +1,8 @@
 //! A new instance: files, log, the system tablespace, undo tablespaces, the dictionary; everything
 //! written out before anybody may use it.
 //!
-//! Crash: page 0 of the system tablespace is written last of all, by the flush at the end. Until then
-//! the directory counts as empty, and what is there is removed by the next attempt.
+//! Crash: the log leaves its first checkpoint last of all, when every page is durable. Until then the
+//! directory counts as empty, and what is there is removed by the next attempt.
 
 use super::places::Setup;
 use super::types::HostServices;

@@ -12,7 +12,7 @@ use crate::mtr::{Mode, Mtr, PageCtx};
 use crate::os::file::is_errno;
 use crate::os::thread::Threads;
 use crate::os::{CrashPoints, OpenMode, Vfs};
-use crate::recovery::files::{Leniency, open_files};
+use crate::recovery::files::{Leniency, make_durable, open_files};
 use crate::recovery::sweep::{Sweep, Swept};
 use crate::recovery::{LogScan, Pending, Torn, scan_within};
 use crate::redo::{Log, LogFile, file};
@@ -75,22 +75,26 @@ pub(super) fn look(vfs: &dyn Vfs, setup: &Setup) -> Result<Found> {
 }
 
 /// True if the creation of the instance was interrupted before anybody could use it: page 0 was never
-/// written, and the log is at its first checkpoint.
+/// written, or this engine made the log, and the log is at its first checkpoint, which the end of the
+/// creation leaves behind when all pages are durable.
 fn is_unfinished(vfs: &dyn Vfs, setup: &Setup, has_log: bool) -> Result<bool> {
     let system = vfs.open(&setup.system_path(), OpenMode::READ)?;
     let mut start = [0; 4096];
     if system.size()? >= 4096 {
         system.read_at(&mut start, 0)?;
     }
-    if !crate::format::fil::is_all_zero(&start) {
-        return Ok(false);
-    }
+    let never_written = crate::format::fil::is_all_zero(&start);
     if !has_log {
-        return Ok(true);
+        return Ok(never_written);
     }
-    let log = LogFile::open(vfs, &setup.log.dir, OpenMode::READ)?;
+    let log = match LogFile::open(vfs, &setup.log.dir, OpenMode::READ) {
+        // Whoever opens the instance will say what is wrong with its log.
+        Err(_) if !never_written => return Ok(false),
+        log => log?,
+    };
     let first = crate::format::redo_file::FIRST_LSN;
-    Ok(log.checkpoint().is_some_and(|(last, _)| last.lsn == first))
+    let at_first = log.checkpoint().is_some_and(|(last, _)| last.lsn == first);
+    Ok(at_first && (never_written || log.header().creator_text().starts_with("xtradb")))
 }
 
 /// Opens an instance. A log of another size than the settings say is replaced, once nothing in it is
@@ -216,6 +220,9 @@ fn open_tablespaces(spaces: &Registry, setup: &Setup, scan: &mut LogScan) -> Res
         missing_files: setup.force_recovery >= 1,
     };
     open_files(&mut scan.index, spaces, &torn, leniency)?;
+    if !scan.clean {
+        make_durable(&scan.index, spaces)?;
+    }
     let restored = torn.restore(spaces)?;
     if restored > 0 {
         log::info!("{restored} torn pages were restored from the doublewrite blocks");

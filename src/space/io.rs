@@ -135,6 +135,12 @@ impl Space {
         Ok(())
     }
 
+    /// Makes durable what an earlier process may have left in the system's cache.
+    pub fn sync_what_was_left(&self) -> Result<()> {
+        self.note_unsynced();
+        self.sync()
+    }
+
     /// True if writes ended that no sync covers.
     pub fn has_unsynced_writes(&self) -> bool {
         self.writes.load(Ordering::SeqCst) > self.syncs.reached()

@@ -43,6 +43,6 @@ pub use session::{Interrupter, Session};
 pub use types::{
     Batch, Bound, CheckFinding, CreateOptions, Direction, EngineConfig, Extra, Find, HostServices,
     Isolation, Limits, LockMode, OpenFlags, RowFormat, SessionConfig, SessionState, Severity,
-    StatementFlags, TableDescription, TableFlags, TableInfo, TableStats, TableUse, TrxFlags, Wait,
-    Xid,
+    StatementFlags, TableDescription, TableFlags, TableInfo, TableStats, TableUse, TrxFlags, Under,
+    Wait, Xid,
 };

@@ -7,13 +7,12 @@ use super::master::{Background, Stop, on_panic};
 use super::places::Setup;
 use super::storage::{self, Found, Storage};
 use super::transactions::Transactions;
-use super::types::{EngineConfig, HostServices, Limits, Xid};
+use super::types::{EngineConfig, HostServices, Limits, Under, Xid};
 use crate::change_buffer;
 use crate::dict::Dict;
 use crate::lock::LockTable;
 use crate::mtr::PageCtx;
 use crate::os::thread::Threads;
-use crate::os::{CrashPoints, RealVfs, Vfs};
 use crate::row::{self, Merged};
 use crate::settings::{Counters, Settings, ids};
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -56,13 +55,13 @@ impl Floor {
         settings: &Arc<Settings>,
         counters: &Arc<Counters>,
         host: &HostServices,
-        points: &Arc<CrashPoints>,
+        under: &Under,
     ) -> Result<Floor> {
-        let vfs: Arc<dyn Vfs> = Arc::new(RealVfs);
-        if storage::look(&*vfs, setup)? == Found::Nothing {
-            create(&vfs, setup, points, host)?;
+        let Under { vfs, points } = under;
+        if storage::look(&**vfs, setup)? == Found::Nothing {
+            create(vfs, setup, points, host)?;
         }
-        let storage = storage::open(&vfs, setup, points)?;
+        let storage = storage::open(vfs, setup, points)?;
         let cleaner = Cleaner::new(&storage, settings);
         let hook = Arc::new(WakeCleaner(Arc::downgrade(&cleaner)));
         storage.ctx.log.set_hook(hook);
@@ -108,27 +107,27 @@ impl Engine {
         counters: Arc<Counters>,
         host: HostServices,
     ) -> Result<Arc<Engine>> {
-        let points = Arc::new(CrashPoints::new());
+        let under = Under::default();
         #[cfg(debug_assertions)]
         if let Ok(setting) = std::env::var(CRASH_POINTS) {
-            points.arm_all(&setting)?;
+            under.points.arm_all(&setting)?;
         }
-        Engine::open_with(config, settings, counters, host, points)
+        Engine::open_on(under, config, settings, counters, host)
     }
 
-    /// The same with crash points that a test has armed.
+    /// The same on a file system and with crash points that a test brings.
     ///
     /// # Errors
     /// As `open`.
-    pub fn open_with(
+    pub fn open_on(
+        under: Under,
         config: EngineConfig,
         settings: Arc<Settings>,
         counters: Arc<Counters>,
         host: HostServices,
-        points: Arc<CrashPoints>,
     ) -> Result<Arc<Engine>> {
         let setup = Setup::new(&config, &settings)?;
-        let floor = Floor::open(&setup, &settings, &counters, &host, &points)?;
+        let floor = Floor::open(&setup, &settings, &counters, &host, &under)?;
         let ctx = &floor.storage.ctx;
         let opened = Rsegs::open(ctx)?;
         let locks = Arc::new(LockTable::new());
@@ -226,6 +225,7 @@ impl Engine {
         let fast = self.settings.uint(ids::FAST_SHUTDOWN);
         let alive = self.stopped().is_none() && !self.is_read_only();
         if alive && fast == 0 && self.setup.force_recovery < 2 {
+            self.transactions.roll_back_rest();
             if let Err(error) = self.transactions.purge_all() {
                 log::error!("purge at shutdown: {error}");
             }

@@ -116,16 +116,27 @@ impl Transactions {
         let this = self.clone();
         workers.start("xt_rollback", move || {
             for trx in active {
-                let id = trx.id();
-                if this.stopping.load(Ordering::Acquire) {
-                    // The next start finds it again.
-                    return;
-                }
-                if let Err(error) = this.roll_back(trx) {
-                    log::error!("transaction {id} is not rolled back: {error}");
+                // Told to end: a slow shutdown goes on with the others, or the next start does.
+                match this.stopping.load(Ordering::Acquire) {
+                    true => this.sys.park(trx),
+                    false => this.roll_back_or_say(trx),
                 }
             }
         })
+    }
+
+    fn roll_back_or_say(&self, trx: Detached) {
+        let id = trx.id();
+        if let Err(error) = self.roll_back(trx) {
+            log::error!("transaction {id} is not rolled back: {error}");
+        }
+    }
+
+    /// Rolls back what the rollback thread has left when it was told to end. Only when it has ended.
+    pub(super) fn roll_back_rest(&self) {
+        for trx in self.take_active() {
+            self.roll_back_or_say(trx);
+        }
     }
 
     /// Starts purge; it waits for `allow_purge`.

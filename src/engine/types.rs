@@ -7,6 +7,7 @@ use crate::format::undo_page;
 use crate::host::callbacks::{Callbacks, SessionCtx};
 use crate::host::collation::CollationSource;
 use crate::host::image::TableImage;
+use crate::os::{CrashPoints, RealVfs, Vfs};
 use crate::row;
 pub use crate::trx::Isolation;
 use crate::words::{SpaceId, TableId, TrxId};
@@ -27,6 +28,24 @@ pub struct EngineConfig {
     pub datadir: PathBuf,
     /// Make a new instance if the directory has none.
     pub may_create: bool,
+}
+
+/// What lies under the engine: the system's files and no crash points, unless a test brings others.
+#[derive(Clone, Debug)]
+pub struct Under {
+    /// Files.
+    pub vfs: Arc<dyn Vfs>,
+    /// Where to stop.
+    pub points: Arc<CrashPoints>,
+}
+
+impl Default for Under {
+    fn default() -> Under {
+        Under {
+            vfs: Arc::new(RealVfs),
+            points: Arc::default(),
+        }
+    }
 }
 
 /// What tables of the instance may have; bytes or counts.

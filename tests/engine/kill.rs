@@ -13,8 +13,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use xtradb::engine::{Engine, EngineConfig, Isolation, TrxFlags};
-use xtradb::os::CrashPoints;
+use xtradb::engine::{Engine, EngineConfig, Isolation, TrxFlags, Under};
 use xtradb::settings::Counters;
 
 const DATADIR: &str = "XTRADB_KILL_DATADIR";
@@ -27,14 +26,15 @@ fn the_victim() {
         return;
     };
     let variable = |name| std::env::var(name).expect("set by the parent");
-    let points = Arc::new(CrashPoints::new());
-    points.arm_all(&variable(POINTS)).expect("well formed");
+    let under = Under::default();
+    let armed = under.points.arm_all(&variable(POINTS));
+    armed.expect("well formed");
     let config = EngineConfig {
         datadir: datadir.into(),
         may_create: false,
     };
     let counters = Arc::new(Counters::default());
-    let engine = Engine::open_with(config, settings(&[]), counters, host(), points)
+    let engine = Engine::open_on(under, config, settings(&[]), counters, host())
         .unwrap_or_else(|error| panic!("open: {error}"));
     engine.recovery_done();
     let mut rng = Rng::new(variable(SEED).parse().expect("a number"));

@@ -11,11 +11,12 @@ OUT      := $(TARGET)/$(PROFILE)
 profile   = $(if $(filter release,$(PROFILE)),--release,)
 PROGRAMS := $(patsubst c_shim/%/main.c,xtradb-%,$(wildcard c_shim/*/main.c))
 
-.PHONY: help setup build demo test check lint install clean test-build
+.PHONY: help setup build demo test soak-powercut check lint install clean test-build
 
 help:
 	@echo 'make demo      installs what is missing, builds, and shows the engine at work'
 	@echo 'make test      all tests (builds what they need)'
+	@echo 'make soak-powercut   500 000 power cuts; goes on where it was stopped (SOAK_DIR=$(SOAK_DIR))'
 	@echo 'make build     the library, xtradb-host and xtradb-tpcc, in $(OUT)'
 	@echo 'make check     format, lints, layers, documents, licences, exported symbols, headers'
 	@echo 'make setup     installs what is missing (as root), or prints the command'
@@ -39,6 +40,13 @@ test-build:
 
 test: test-build
 	$(CARGO) test --no-fail-fast
+
+# Very many runs want a fast build with all assertions: the profile "soak".
+SOAK_DIR ?= $(TARGET)
+
+soak-powercut:
+	XTRADB_SOAK_FILE='$(abspath $(SOAK_DIR))/soak-powercut.txt' $(CARGO) test --profile soak --test main -- \
+	    power::soak --exact --ignored --nocapture
 
 lint:
 	$(CARGO) fmt --check

@@ -6,6 +6,7 @@ mod crash;
 mod datadir;
 mod engine;
 mod host;
+mod power;
 mod redo;
 mod stock;
 #[allow(

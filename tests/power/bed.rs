@@ -1,0 +1,274 @@
+//! The engine on a simulated disk: how it is opened, and the tables of the workload.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use xtradb::engine::{
+    CreateOptions, Engine, EngineConfig, Find, HostServices, Isolation, LockMode, OpenFlags,
+    RowFormat, Session, SessionConfig, StatementFlags, TableHandle, TableUse, Under, Wait,
+};
+use xtradb::host::callbacks::{NoCallbacks, SessionCtx};
+use xtradb::host::collation::BytesOnly;
+use xtradb::host::image::{
+    BlobRef, ColumnKind, ImageColumn, ImageKey, ImageKeyPart, KeyKind, RowIn, TableImage,
+};
+use xtradb::os::CrashPoints;
+use xtradb::os::sim::SimVfs;
+use xtradb::settings::{Counters, Settings};
+use xtradb::words::{Error, Result};
+
+pub const PAGE_BYTES: usize = 4096;
+/// Small pages, a small pool, the smallest log: evictions, doublewrite and checkpoints all the time.
+const OPTIONS: [&str; 10] = [
+    "page_size=4096",
+    "data_file_path=ibdata1:4M:autoextend",
+    "buffer_pool_size=2M",
+    "log_file_size=4M",
+    "log_buffer_size=2M",
+    "undo_tablespaces=2",
+    "flush_log_at_trx_commit=1",
+    "lock_wait_timeout=1",
+    "io_capacity=2000",
+    "fast_shutdown=0",
+];
+
+/// Opens what is on `disk`, or makes an instance.
+pub fn open(disk: &SimVfs) -> Result<Arc<Engine>> {
+    let settings = Settings::default();
+    for option in OPTIONS {
+        settings.apply_option(option).expect("a valid option");
+    }
+    let under = Under {
+        vfs: Arc::new(disk.clone()),
+        points: Arc::new(CrashPoints::new()),
+    };
+    let config = EngineConfig {
+        datadir: "./".into(),
+        may_create: true,
+    };
+    let host = HostServices {
+        collations: Arc::new(BytesOnly),
+        callbacks: Arc::new(NoCallbacks),
+    };
+    let counters = Arc::new(Counters::default());
+    let engine = Engine::open_on(under, config, Arc::new(settings), counters, host)?;
+    engine.recovery_done();
+    Ok(engine)
+}
+
+/// `(id INT PRIMARY KEY, n INT, v VARBINARY(200), b LONGBLOB, KEY n (n), KEY vn (v, n))`
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Row {
+    pub id: i32,
+    pub n: Option<i32>,
+    pub v: Vec<u8>,
+    pub b: Option<Vec<u8>>,
+}
+
+pub type Rows = BTreeMap<i32, Arc<Row>>;
+
+const V: usize = 9;
+const V_MAX: usize = 200;
+const B: usize = V + 1 + V_MAX;
+const ROW_BYTES: usize = B + 12;
+/// A longer BLOB is certainly stored off-page, a shorter one than `INLINE_MAX` certainly not.
+pub const OFF_PAGE_MIN: usize = 2500;
+pub const INLINE_MAX: usize = 500;
+
+impl Row {
+    fn pack(&self) -> [u8; ROW_BYTES] {
+        let mut row = [0; ROW_BYTES];
+        row[0] = u8::from(self.n.is_none()) | u8::from(self.b.is_none()) << 1;
+        row[1..5].copy_from_slice(&self.id.to_le_bytes());
+        row[5..9].copy_from_slice(&self.n.unwrap_or(0).to_le_bytes());
+        row[V] = self.v.len() as u8;
+        row[V + 1..V + 1 + self.v.len()].copy_from_slice(&self.v);
+        if let Some(b) = &self.b {
+            row[B..B + 4].copy_from_slice(&(b.len() as u32).to_le_bytes());
+        }
+        row
+    }
+
+    fn unpack(row: &[u8], table: &mut TableHandle) -> Row {
+        let int = |at: usize| i32::from_le_bytes(row[at..at + 4].try_into().expect("4 bytes"));
+        let b = (row[0] & 2 == 0).then(|| {
+            let length = int(B) as u32;
+            let address = row[B + 4..B + 12].try_into().expect("8 bytes");
+            let blob = BlobRef {
+                address: u64::from_ne_bytes(address),
+                length,
+            };
+            match length {
+                0 => Vec::new(),
+                _ => table.blobs().bytes(blob).expect("in the heap").to_vec(),
+            }
+        });
+        Row {
+            id: int(1),
+            n: (row[0] & 1 == 0).then(|| int(5)),
+            v: row[V + 1..V + 1 + row[V] as usize].to_vec(),
+            b,
+        }
+    }
+
+    fn with<T>(&self, give: impl FnOnce(RowIn<'_>) -> T) -> T {
+        let packed = self.pack();
+        give(RowIn {
+            image: &packed,
+            blobs: &[self.b.as_deref().unwrap_or_default()],
+        })
+    }
+}
+
+fn column(name: &str, kind: ColumnKind, offset: usize, length: u32) -> ImageColumn {
+    ImageColumn {
+        name: name.into(),
+        kind,
+        offset: offset as u32,
+        length,
+        octets: length,
+        collation: 63,
+        null_offset: 0,
+        null_mask: 0,
+        length_bytes: 0,
+        decimals: 0,
+        precision: 0,
+        unsigned: false,
+        not_null: true,
+        auto_increment: false,
+        is_virtual: false,
+        is_generated_stored: false,
+        is_row_start: false,
+        is_row_end: false,
+        blob_no: 0,
+    }
+}
+
+fn image() -> TableImage {
+    let id = column("id", ColumnKind::Long, 1, 4);
+    let n = ImageColumn {
+        null_mask: 1,
+        not_null: false,
+        ..column("n", ColumnKind::Long, 5, 4)
+    };
+    let v = ImageColumn {
+        length_bytes: 1,
+        octets: V_MAX as u32,
+        ..column("v", ColumnKind::VarChar, V, 1 + V_MAX as u32)
+    };
+    let b = ImageColumn {
+        null_mask: 2,
+        not_null: false,
+        length_bytes: 4,
+        octets: 0,
+        ..column("b", ColumnKind::LongBlob, B, 12)
+    };
+    let part = |column, length| ImageKeyPart {
+        column,
+        length,
+        descending: false,
+    };
+    let key = |name: &str, kind, parts: &[ImageKeyPart]| ImageKey {
+        name: name.into(),
+        kind,
+        parts: parts.into(),
+    };
+    let keys = vec![
+        key("PRIMARY", KeyKind::Primary, &[part(0, 4)]),
+        key("n", KeyKind::Plain, &[part(1, 4)]),
+        key("vn", KeyKind::Plain, &[part(2, V_MAX as u32), part(1, 4)]),
+    ];
+    TableImage::new(vec![id, n, v, b], keys, ROW_BYTES as u32, 1).expect("a sound image")
+}
+
+pub const KEYS: u32 = 3;
+
+pub fn session(engine: &Arc<Engine>, isolation: Isolation) -> Session {
+    let config = SessionConfig {
+        isolation,
+        connection_id: 7,
+        ctx: SessionCtx(0),
+    };
+    Session::open(engine, config).expect("a session")
+}
+
+pub fn create(engine: &Engine, session: &mut Session, name: &str, format: RowFormat) -> Result<()> {
+    let options = CreateOptions {
+        row_format: Some(format),
+        ..CreateOptions::default()
+    };
+    engine.create_table(session, name, &image(), &options)
+}
+
+pub fn table(engine: &Arc<Engine>, name: &str) -> Result<TableHandle> {
+    TableHandle::open(engine, name, image(), OpenFlags::default())
+}
+
+/// One statement on a table; after an error it is rolled back.
+fn statement<T>(
+    session: &mut Session,
+    table: &mut TableHandle,
+    lock: LockMode,
+    body: impl FnOnce(&mut Session, &mut TableHandle) -> Result<T>,
+) -> Result<T> {
+    let how = TableUse {
+        lock,
+        wait: Wait::NoWait,
+        write: lock == LockMode::Exclusive,
+        lock_table: false,
+    };
+    session.statement_begin(StatementFlags::default())?;
+    let begun = table.begin_use(session, &how);
+    let done = begun.and_then(|()| body(session, table));
+    table.end_use();
+    match done {
+        Ok(value) => session.statement_end().map(|()| value),
+        Err(error) => {
+            // The first error is the one to tell; a second one says that the engine stopped.
+            let _ = session.statement_rollback();
+            Err(error)
+        }
+    }
+}
+
+pub fn insert(session: &mut Session, table: &mut TableHandle, row: &Row) -> Result<()> {
+    statement(session, table, LockMode::Exclusive, |session, table| {
+        row.with(|row| table.insert(session, row))
+    })
+}
+
+/// Changes the row with that id, or deletes it: `None`.
+pub fn change(
+    session: &mut Session,
+    table: &mut TableHandle,
+    id: i32,
+    new: Option<&Row>,
+) -> Result<()> {
+    statement(session, table, LockMode::Exclusive, |session, table| {
+        let mut found = [0; ROW_BYTES];
+        table.index_begin(session, 0)?;
+        table.index_read(session, &mut found, &id.to_le_bytes(), Find::Exact)?;
+        match new {
+            None => table.delete(session),
+            Some(row) => match row.with(|row| table.update(session, row)) {
+                Err(Error::RecordIsTheSame) => Ok(()),
+                other => other,
+            },
+        }
+    })
+}
+
+/// All rows in the order of a key.
+pub fn all(session: &mut Session, table: &mut TableHandle, key: u32) -> Result<Vec<Row>> {
+    statement(session, table, LockMode::None, |session, table| {
+        table.index_begin(session, key)?;
+        let mut rows = Vec::new();
+        let mut row = [0; ROW_BYTES];
+        loop {
+            match table.next(session, &mut row) {
+                Ok(()) => rows.push(Row::unpack(&row, table)),
+                Err(Error::EndOfFile) => return Ok(rows),
+                Err(error) => return Err(error),
+            }
+        }
+    })
+}

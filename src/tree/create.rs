@@ -188,7 +188,14 @@ fn free_piece(mtr: &mut Mtr<'_>, root: PageId, id: IndexId) -> Result<bool> {
     let page = mtr.get_reading(root, Mode::X, Rank::IndexPage)?;
     let view = mtr.view(page);
     let is_tree = layout::check_frame(view).is_ok() && layout::index_id(view) == id;
-    if !is_tree || extent::is_page_free(mtr, root)? {
+    if !is_tree {
+        return Ok(true);
+    }
+    // The space's pages are latched for reading here and for changing below.
+    let since = mtr.savepoint();
+    let is_gone = extent::is_page_free(mtr, root)?;
+    mtr.release_from(since);
+    if is_gone {
         return Ok(true);
     }
     if mtr.view(page)[SEGMENT_LEAF..SEGMENT_TOP]

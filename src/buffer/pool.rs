@@ -147,6 +147,11 @@ impl Pool {
         self.config.page_size
     }
 
+    /// Frames of the pool.
+    pub fn frame_count(&self) -> usize {
+        self.frames.len()
+    }
+
     /// What the pool holds and did.
     pub fn counts(&self) -> PoolCounts {
         let lru = self.lru.counts();

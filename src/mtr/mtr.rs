@@ -47,6 +47,11 @@ impl Budget {
     }
 }
 
+/// Pages that an mtr keeps for its restarts at most: those of the highest tree with their siblings …
+const ANCHORS_MAX: usize = 32;
+/// … and no more than this part of the pool, since others keep theirs.
+const ANCHORS_SHARE: usize = 8;
+
 /// A mini-transaction.
 ///
 /// Dropped unmodified it releases its latches. Dropped modified – a panic, or an error after the
@@ -61,8 +66,8 @@ pub struct Mtr<'a> {
     outer_holds: bool,
     pub(super) modified: bool,
     missing: Option<PageId>,
-    /// Keeps the page that `read_missing` brought in until it is latched.
-    anchor: Option<Pin<'a>>,
+    /// Keeps the pages that `restart` and `prefetch` brought in, newest last (T4).
+    anchors: Vec<Pin<'a>>,
     _admission: Option<Credit<'a>>,
     frames: FrameCredit<'a>,
 }
@@ -134,7 +139,7 @@ impl<'a> Mtr<'a> {
             outer_holds: false,
             modified: false,
             missing: None,
-            anchor: None,
+            anchors: Vec::new(),
             _admission: None,
             frames,
         }
@@ -165,7 +170,7 @@ impl<'a> Mtr<'a> {
             }
             None => self.ctx.pool.fetch(id)?,
         };
-        self.latched(pin.latch(mode, rank)?)
+        Ok(self.latched(pin.latch(mode, rank)?))
     }
 
     /// Like `get`, but reads a missing page even under latches. Only for the callers that
@@ -179,7 +184,7 @@ impl<'a> Mtr<'a> {
             None if self.holds_latches() => self.ctx.pool.fetch_under_latches(id, &self.frames)?,
             None => self.ctx.pool.fetch(id)?,
         };
-        self.latched(pin.latch(mode, rank)?)
+        Ok(self.latched(pin.latch(mode, rank)?))
     }
 
     /// Like `get`, but never waits: against the latch order (T3).
@@ -194,7 +199,7 @@ impl<'a> Mtr<'a> {
             return Err(Error::WouldBlock);
         };
         match pin.try_latch(mode, rank)? {
-            Some(guard) => self.latched(guard),
+            Some(guard) => Ok(self.latched(guard)),
             None => Err(Error::WouldBlock),
         }
     }
@@ -223,7 +228,7 @@ impl<'a> Mtr<'a> {
         if guard.stamp_before() != stamp {
             return Ok(None);
         }
-        self.latched(guard).map(Some)
+        Ok(Some(self.latched(guard)))
     }
 
     /// The stamp that a held page will have when its latch is given back.
@@ -247,9 +252,8 @@ impl<'a> Mtr<'a> {
         Ok(Some(page))
     }
 
-    fn latched(&mut self, guard: PageGuard<'a>) -> Result<PageRef> {
-        self.anchor = None;
-        Ok(self.scratch.memo.push(guard, false))
+    fn latched(&mut self, guard: PageGuard<'a>) -> PageRef {
+        self.scratch.memo.push(guard, false)
     }
 
     /// The page that the last `WouldBlock` of this mtr was about, if it was about a page's absence.
@@ -268,10 +272,7 @@ impl<'a> Mtr<'a> {
         self.scratch.memo.release_all();
         match self.missing.take() {
             _ if self.outer_holds => Err(Error::WouldBlock),
-            Some(id) => {
-                self.anchor = Some(self.ctx.pool.fetch(id)?);
-                Ok(())
-            }
+            Some(id) => self.fetch_anchored(id),
             None => {
                 std::thread::yield_now();
                 Ok(())
@@ -290,7 +291,25 @@ impl<'a> Mtr<'a> {
             self.missing = Some(id);
             return Err(Error::WouldBlock);
         }
-        self.anchor = Some(self.ctx.pool.fetch(id)?);
+        self.fetch_anchored(id)
+    }
+
+    /// Brings `id` in and keeps it to the end of the mtr. Kept only until it is latched, two pages of
+    /// one descent could evict each other for ever in a pool whose other pages are all dirty.
+    fn fetch_anchored(&mut self, id: PageId) -> Result<()> {
+        let pin = match self.ctx.pool.fetch(id) {
+            // What others keep in the same way may be what fills the pool.
+            Err(Error::BufferPoolFull) if !self.anchors.is_empty() => {
+                self.anchors.clear();
+                self.ctx.pool.fetch(id)?
+            }
+            fetched => fetched?,
+        };
+        let most = ANCHORS_MAX.min(self.ctx.pool.frame_count() / ANCHORS_SHARE);
+        if self.anchors.len() >= most {
+            self.anchors.remove(0);
+        }
+        self.anchors.push(pin);
         Ok(())
     }
 

@@ -205,6 +205,37 @@ fn a_full_pool_is_an_error_and_not_a_hang() {
     drop(pages.ctx.pool.admit_frames(20).expect("free again"));
 }
 
+/// A descent that met two missing pages once kept only the one it had read last, and that one only
+/// until it latched the first page of the next try: where the pool was else dirty, each of the two
+/// was the only page that could go when the other came in.
+#[test]
+fn two_missing_pages_of_a_descent_do_not_evict_each_other_for_ever() {
+    let pages = TestPages::new(P, 64, 200);
+    let create = |page| {
+        let budget = Budget::statement(400).with_frames(1);
+        let mut mtr = Mtr::start(&pages.ctx, budget).expect("admitted");
+        mtr.create(pages.id(page), Rank::IndexPage).expect("a page");
+        mtr.commit();
+    };
+    let path = [3, 4, 5];
+    path.into_iter().for_each(create);
+    pages.ctx.pool.flush_all().expect("flush");
+    // Pushes the three out and leaves two frames that need no write.
+    (10..72).for_each(create);
+    let counts = pages.ctx.pool.counts();
+    assert_eq!((counts.dirty, counts.free), (62, 2), "{counts:?}");
+    let mut tries = 0;
+    retry(&pages.ctx, None, |mtr| {
+        tries += 1;
+        assert!(tries < 50, "the pages evict each other");
+        for page in path {
+            mtr.get(pages.id(page), Mode::S, Rank::IndexPage)?;
+        }
+        Ok(())
+    })
+    .expect("a read");
+}
+
 /// Counts what the pool reports, and gives one page a change of its own.
 #[derive(Default)]
 struct Hook {

@@ -1,22 +1,20 @@
-//! Forgetting pages: of a dropped tablespace, of a truncated end.
+//! Forgetting the pages of a dropped tablespace.
 
 use super::frame::{Load, NO_PAGE};
-use super::guard::Pin;
 use super::pool::Pool;
 use crate::space::State;
-use crate::words::{PageId, PageNo, SpaceId};
+use crate::words::{PageId, SpaceId};
 use std::time::Duration;
 
 impl Pool {
-    /// Throws all pages of a tablespace out, dirty ones unwritten. Nobody may use the tablespace any
-    /// more, but for the cleaner, which is waited for (F3). Call it with no latch held.
+    /// Throws all pages of a tablespace out, dirty ones unwritten, with what recovery keeps for them.
+    /// Nobody may use the tablespace any more, but for the cleaner and recovery's sweep, which are
+    /// waited for (F3). Call it with no latch held.
     pub fn discard_space(&self, space: SpaceId) {
+        if let Some(hook) = self.hook.get() {
+            hook.on_drop(space);
+        }
         self.discard(|id| id.space == space);
-    }
-
-    /// The same for pages `from` and up: the file is cut there.
-    pub fn discard_from(&self, space: SpaceId, from: PageNo) {
-        self.discard(|id| id.space == space && id.page >= from);
     }
 
     fn discard(&self, wanted: impl Fn(PageId) -> bool) {
@@ -59,19 +57,5 @@ impl Pool {
         self.leave(at);
         self.give_frame_back(at);
         true
-    }
-
-    /// Every page of `space` that is in the pool, pinned one after the other. For FOR EXPORT and
-    /// checks.
-    pub fn for_each_page(&self, space: SpaceId, mut see: impl FnMut(&Pin<'_>)) {
-        for at in 0..self.frames.len() as u32 {
-            let frame = self.frame(at);
-            if frame.id_word() != NO_PAGE && frame.id().space == space && frame.try_pin() {
-                let pin = Pin::adopt(self, at);
-                if frame.load() == Load::Ready && pin.id().space == space {
-                    see(&pin);
-                }
-            }
-        }
     }
 }

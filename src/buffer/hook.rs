@@ -1,6 +1,6 @@
 //! Named hook 1: what recovery does to a page on its way into the pool.
 
-use crate::words::{Lsn, PageId, Result};
+use crate::words::{Lsn, PageId, Result, SpaceId};
 
 /// Called by the pool. Set once, before the first page is read.
 ///
@@ -29,28 +29,7 @@ pub trait PageLoaded: Send + Sync {
 
     /// The page was freed by a running mini-transaction: records pending for it are void.
     fn on_free(&self, id: PageId);
-}
 
-/// The hook of an engine without pending records.
-#[derive(Debug)]
-pub struct NothingPending;
-
-impl PageLoaded for NothingPending {
-    fn rebuilds(&self, _: PageId) -> bool {
-        false
-    }
-
-    fn repair(&self, _: PageId, _: &[u8]) -> Option<Box<[u8]>> {
-        None
-    }
-
-    fn on_read(&self, _: PageId, _: &mut [u8]) -> Result<Option<Lsn>> {
-        Ok(None)
-    }
-
-    fn listed(&self, _: PageId) {}
-
-    fn on_create(&self, _: PageId) {}
-
-    fn on_free(&self, _: PageId) {}
+    /// The tablespace is being deleted: records pending for its pages are void.
+    fn on_drop(&self, space: SpaceId);
 }

@@ -38,6 +38,6 @@ mod table;
 pub use doublewrite::{Doublewrite, DoublewriteCopies};
 pub use flush::FlushReport;
 pub use guard::{Mode, PageGuard, Pin, Stamp, UPDATE_RANGE};
-pub use hook::{NothingPending, PageLoaded};
+pub use hook::PageLoaded;
 pub use pool::{Pool, PoolConfig, PoolCounts};
 pub use supply::FrameCredit;

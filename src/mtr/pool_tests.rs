@@ -281,6 +281,8 @@ impl crate::buffer::PageLoaded for Hook {
     fn on_free(&self, _: PageId) {
         self.freed.fetch_add(1, Ordering::Relaxed);
     }
+
+    fn on_drop(&self, _: SpaceId) {}
 }
 
 #[test]

@@ -4,7 +4,8 @@
 //! ```text
 //!   Waiting ──on_read──▶ Applied ──listed──▶ (gone)        nothing to apply: gone at once
 //!      ├──on_create──▶ Void ──settle──▶ (gone)
-//!      └──on_free──▶ (gone)      freed under the log gate, so that no checkpoint comes between
+//!      ├──on_free──▶ (gone)      freed under the log gate, so that no checkpoint comes between
+//!      └──on_drop──▶ (gone)      the file is being deleted, under a hold on checkpoints
 //! ```
 
 use std::collections::HashMap;
@@ -88,7 +89,7 @@ impl Pending {
                 let &(lsn, id) = pages.get(*done)?;
                 (*done, lsn, id)
             };
-            if self.phase(id).is_some() {
+            if self.has(id) {
                 return Some(lsn);
             }
             let mut by_age = self.by_age.lock();
@@ -116,19 +117,6 @@ impl Pending {
         }
     }
 
-    /// The tablespace is gone: nothing of it is needed.
-    pub fn drop_space(&self, space: SpaceId) {
-        if self.count() == 0 {
-            return;
-        }
-        for shard in &self.shards {
-            let mut shard = shard.lock();
-            let before = shard.len();
-            shard.retain(|id, _| id.space != space);
-            self.left.fetch_sub(before - shard.len(), Ordering::AcqRel);
-        }
-    }
-
     /// Forgets one page: its damage is known and stays where it is.
     pub fn give_up(&self, id: PageId) {
         self.remove(id);
@@ -145,6 +133,11 @@ impl Pending {
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
         self.index.read().bytes()
+    }
+
+    /// True if the page is not settled.
+    pub(super) fn has(&self, id: PageId) -> bool {
+        self.phase(id).is_some()
     }
 
     fn phase(&self, id: PageId) -> Option<Phase> {
@@ -224,8 +217,48 @@ impl PageLoaded for Pending {
             self.remove(id);
         }
     }
+
+    fn on_drop(&self, space: SpaceId) {
+        if self.count() == 0 {
+            return;
+        }
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            let before = shard.len();
+            shard.retain(|id, _| id.space != space);
+            self.left.fetch_sub(before - shard.len(), Ordering::AcqRel);
+        }
+    }
 }
 
 fn shard_of(id: PageId) -> usize {
     (id.page.0 ^ id.space.0.wrapping_mul(31)) as usize % SHARDS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mtr::testing::{SPACE, TestPages};
+    use crate::words::PageNo;
+
+    /// A DROP right after a crash left the pages that waited in the list: no checkpoint passed them
+    /// ever again, and the log filled up.
+    #[test]
+    fn pages_of_a_dropped_table_do_not_hold_the_checkpoint_back() {
+        let pages = TestPages::new(4096, 64, 20);
+        let other = pages.add_space(SpaceId(6), 20).id();
+        let mut index = RedoIndex::default();
+        for (space, start) in [(SPACE, 20_000), (other, 30_000)] {
+            let id = PageId::new(space, PageNo(3));
+            let mtr = (Lsn(start), Lsn(start + 100));
+            index.append(id, mtr, false, &[&[0; 4]]).expect("room");
+        }
+        let pending = Arc::new(Pending::new(index));
+        pages.ctx.pool.set_hook(pending.clone());
+        assert_eq!((pending.count(), pending.oldest()), (2, Some(Lsn(20_000))));
+        pages.ctx.pool.discard_space(SPACE);
+        assert_eq!((pending.count(), pending.oldest()), (1, Some(Lsn(30_000))));
+        pages.ctx.pool.discard_space(other);
+        assert_eq!((pending.count(), pending.oldest()), (0, None));
+    }
 }

@@ -61,6 +61,8 @@ impl Sweep {
             match result {
                 Ok(()) => own.pages += 1,
                 Err(error @ (Error::Stopped(_) | Error::BufferPoolFull)) => return Err(error),
+                // Freed meanwhile, or its table was dropped: nobody waits for it.
+                Err(_) if !pending.has(id) => {}
                 Err(error) => {
                     log::error!("page {id} was not recovered: {error}");
                     match is_damaged_in_file(ctx, id) {

@@ -6,7 +6,7 @@
 use super::entry::{self, Fetched};
 use super::op::{Op, Workspace};
 use super::undo_row;
-use super::version::Versions;
+use super::version::{Steps, Versions};
 use crate::format::record::DELETED;
 use crate::lock::{Outcome, Owner, RecordKind, RecordMode, Strength, TableMode};
 use crate::mtr::{Mtr, retry};
@@ -234,6 +234,7 @@ impl<'t> Implicit<'t> {
     /// way than the entry itself says.
     fn concerns(&mut self, mtr: &mut Mtr<'_>, id: TrxId, deleted: bool) -> Result<bool> {
         let index = self.trees[0].index();
+        let mut steps = Steps::default();
         loop {
             if self.is_in_version(mtr)? == deleted {
                 return Ok(true);
@@ -244,7 +245,7 @@ impl<'t> Implicit<'t> {
             let table = self.table();
             if !self
                 .versions
-                .step_back(mtr, self.sys, table, &mut self.row)?
+                .step_back(mtr, self.sys, table, &mut self.row, &mut steps)?
             {
                 // Before the insert the entry was not there.
                 return Ok(!deleted);

@@ -6,7 +6,7 @@ use super::offpage::find_reference;
 use super::op::{How, Step, system_change};
 use super::place::{self, Placement};
 use super::undo_row;
-use super::version::Versions;
+use super::version::{Steps, Versions};
 use crate::dict::system_tables::IndexRow;
 use crate::dict::{Dict, InUse, OpenTable};
 use crate::format::blob::BlobRef;
@@ -222,6 +222,7 @@ impl<'e> Undoing<'e> {
         let mut version = self.old.clone();
         let mut made = Tuple::new();
         let mut fetched = Fetched::default();
+        let mut steps = Steps::default();
         loop {
             if version.info_bits & DELETED == 0 {
                 fetched.fetch(mtr, trees, &version)?;
@@ -237,7 +238,7 @@ impl<'e> Undoing<'e> {
             let table = clustered.table();
             if !self
                 .versions
-                .step_back(mtr, self.sys, table, &mut version)?
+                .step_back(mtr, self.sys, table, &mut version, &mut steps)?
             {
                 return Ok(false);
             }

@@ -4,13 +4,10 @@ use super::undo_row;
 use crate::format::record::DELETED;
 use crate::format::undo_record::UndoRecord;
 use crate::mtr::Mtr;
-use crate::schema::{Index, Table, Tuple};
+use crate::schema::{Table, Tuple};
 use crate::trx::{ReadView, TrxSystem};
 use crate::undo;
-use crate::words::{Error, Result};
-
-/// More versions than a row can have had: the chain is circular.
-const VERSIONS_MAX: u64 = 1 << 40;
+use crate::words::{Error, Result, RollPtr};
 
 /// Memory for walking versions.
 #[derive(Default)]
@@ -18,17 +15,41 @@ pub(super) struct Versions {
     body: Vec<u8>,
 }
 
+/// Tells a chain of versions that a damaged undo page leads in a circle (Brent): each power of two
+/// steps the place is noted, and a circle comes back to it.
+#[derive(Default)]
+pub(super) struct Steps {
+    taken: u64,
+    noted: Option<RollPtr>,
+}
+
+impl Steps {
+    /// Leaves the version with DB_ROLL_PTR `at`; true if the walk was there before.
+    fn return_to(&mut self, at: RollPtr) -> bool {
+        if self.noted == Some(at) {
+            return true;
+        }
+        self.taken += 1;
+        if self.taken.is_power_of_two() {
+            self.noted = Some(at);
+        }
+        false
+    }
+}
+
 impl Versions {
     /// Turns `row` – a version of a row whose leaf is latched – into the version before; `false` if
-    /// there is none: it was inserted with this one.
+    /// there is none: it was inserted with this one. `steps` = those of this walk.
     ///
-    /// Errors: `Corrupt` if the undo record is not there or belongs to another table.
+    /// Errors: `Corrupt` if the undo record is not there or belongs to another table, and if the walk
+    /// does not end.
     pub(super) fn step_back(
         &mut self,
         mtr: &mut Mtr<'_>,
         sys: &TrxSystem,
         table: &Table,
         row: &mut Tuple,
+        steps: &mut Steps,
     ) -> Result<bool> {
         let index = table.clustered();
         let roll_ptr = undo_row::roll_ptr_of(index, row);
@@ -36,6 +57,10 @@ impl Versions {
             return Ok(false);
         }
         let named = |e: Error| e.in_index(&table.name, &index.name);
+        if steps.return_to(roll_ptr) {
+            let why = "the history of a row is damaged: its versions lead in a circle";
+            return Err(named(Error::corrupt_bytes(why)));
+        }
         undo::read::record(mtr, &sys.rsegs, roll_ptr, &mut self.body).map_err(named)?;
         let record = UndoRecord::parse(&self.body).map_err(named)?;
         if record.table_id != table.id {
@@ -57,15 +82,13 @@ impl Versions {
         row: &mut Tuple,
     ) -> Result<bool> {
         let index = table.clustered();
-        for _ in 0..VERSIONS_MAX {
-            if view.sees(&sys.registry, undo_row::trx_id_of(index, row)) {
-                return Ok(row.info_bits & DELETED == 0);
-            }
-            if !self.step_back(mtr, sys, table, row)? {
+        let mut steps = Steps::default();
+        while !view.sees(&sys.registry, undo_row::trx_id_of(index, row)) {
+            if !self.step_back(mtr, sys, table, row, &mut steps)? {
                 return Ok(false);
             }
         }
-        Err(circular(table, index))
+        Ok(row.info_bits & DELETED == 0)
     }
 
     /// Turns `row` into the newest version that is committed; `false` if there is none, or it is a
@@ -78,20 +101,35 @@ impl Versions {
         row: &mut Tuple,
     ) -> Result<bool> {
         let index = table.clustered();
-        for _ in 0..VERSIONS_MAX {
-            let id = undo_row::trx_id_of(index, row);
-            if sys.registry.active_owner(id).is_none() {
-                return Ok(row.info_bits & DELETED == 0);
-            }
-            if !self.step_back(mtr, sys, table, row)? {
+        let mut steps = Steps::default();
+        let is_running = |row: &Tuple| sys.registry.active_owner(undo_row::trx_id_of(index, row));
+        while is_running(row).is_some() {
+            if !self.step_back(mtr, sys, table, row, &mut steps)? {
                 return Ok(false);
             }
         }
-        Err(circular(table, index))
+        Ok(row.info_bits & DELETED == 0)
     }
 }
 
-#[cold]
-fn circular(table: &Table, index: &Index) -> Error {
-    Error::corrupt_bytes("a row's versions lead in a circle").in_index(&table.name, &index.name)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A limit of 2^40 steps once stood here: a reader of damaged undo spun under the leaf's latch.
+    #[test]
+    fn a_circle_of_versions_is_noticed_and_a_long_history_is_none() {
+        for (straight, round) in [(0, 1), (3, 1), (5, 7), (1000, 300)] {
+            let mut steps = Steps::default();
+            let walk = (0..straight).chain((straight..straight + round).cycle());
+            let noticed = walk.take_while(|&at| !steps.return_to(RollPtr(at))).count();
+            let most = 4 * (straight + round) as usize + 4;
+            assert!(
+                noticed <= most,
+                "{straight} + {round}: after {noticed} steps"
+            );
+        }
+        let mut steps = Steps::default();
+        assert!((0..100_000).all(|at| !steps.return_to(RollPtr(at))));
+    }
 }

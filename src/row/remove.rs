@@ -21,7 +21,10 @@ use crate::words::{Error, Result, RollPtr, SpaceId, TableId, TrxId};
 
 /// Tables by id, as undo records name them.
 pub trait Tables {
-    /// The open table; `None` if it is gone, or cannot be used: its records are skipped.
+    /// The open table; `None` if it is gone: its records are skipped.
+    ///
+    /// Errors: what keeps a table that is there from being used; `Unsupported` for one that only another
+    /// version can change. Its records wait.
     fn open(&self, id: TableId) -> Result<Option<Arc<dyn HasTrees>>>;
 
     /// A row of SYS_INDEXES is about to be removed: what it stands for goes. No latch is held.

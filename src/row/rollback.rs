@@ -112,6 +112,12 @@ fn undo_one(
         return Ok(());
     };
     let trees = table.trees();
+    if trees.iter().any(|tree| tree.index().is_spatial()) {
+        let name = &trees[0].table().name;
+        return Err(Error::unsupported(format!(
+            "undoing changes of table {name}, which has a SPATIAL index: the server that made them can"
+        )));
+    }
     let n_uniq = trees[0].index().n_uniq as usize;
     match record.kind {
         UndoKind::Insert => {

@@ -175,7 +175,13 @@ impl Plan<'_, '_> {
             return Err(self.corrupt(PageNo(0), format!("free limit {first}")));
         }
         let mut added = 0;
-        while (initial && first == 0) || (first + extent_pages <= size && added < FREE_ADD) {
+        // Checked: a damaged limit may lie at the end of all page numbers.
+        let fits = |first: u32| {
+            first
+                .checked_add(extent_pages)
+                .is_some_and(|end| end <= size)
+        };
+        while (initial && first == 0) || (fits(first) && added < FREE_ADD) {
             let page = PageNo(first);
             first += extent_pages;
             self.write_u32(PageNo(0), fsp::OFF_FREE_LIMIT, first);

@@ -87,6 +87,10 @@ impl fmt::Debug for FilAddr {
     }
 }
 
+/// No list is longer: there are fewer extents, and fewer transactions that purge has left behind. So
+/// that one may be added to what a page says.
+const NODES_MAX: u32 = u32::MAX / 2;
+
 /// Base node: number of nodes, first, last.
 #[derive(
     FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, PartialEq, Eq, Debug,
@@ -122,11 +126,14 @@ impl ListBase {
         self.len.get()
     }
 
-    /// Reads a base node; refuses one whose length and ends contradict each other.
+    /// Reads a base node; refuses one whose length and ends contradict each other, and a length that
+    /// no list can have.
     pub fn parse(bytes: &[u8], at: usize) -> Result<ListBase> {
         let base: ListBase = read(bytes, at)?;
         let empty = base.count() == 0;
-        if base.first.some().is_none() != empty || base.last.some().is_none() != empty {
+        let possible = base.count() <= NODES_MAX;
+        if base.first.some().is_none() != empty || base.last.some().is_none() != empty || !possible
+        {
             return Err(Error::corrupt_bytes(format!("list base {base:?} at {at}")));
         }
         Ok(base)
@@ -181,4 +188,19 @@ pub(crate) fn read<T: FromBytes + Unaligned>(bytes: &[u8], at: usize) -> Result<
         .and_then(|tail| T::read_from_prefix(tail).ok())
         .map(|(value, _)| value)
         .ok_or_else(|| Error::corrupt_bytes(format!("offset {at} leads out of the page")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_an_impossible_length_is_damage() {
+        let node = FilAddr::new(PageNo(3), 150);
+        let parse = |len| ListBase::parse(&ListBase::new(len, node, node).to_bytes(), 0);
+        assert_eq!(parse(NODES_MAX).map(|base| base.count()), Ok(NODES_MAX));
+        for len in [0, NODES_MAX + 1, u32::MAX] {
+            assert!(matches!(parse(len), Err(Error::Corrupt(_))), "{len}");
+        }
+    }
 }

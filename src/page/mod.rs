@@ -14,7 +14,7 @@
 //! Latches: the caller holds the page's latch for as long as it uses the bytes.
 //! Crash:   a change is complete in the log or not at all (mini-transaction).
 //! Read:    layout.rs, offsets.rs, record.rs, search.rs, apply.rs, insert.rs, delete.rs, update.rs,
-//!          list.rs, split_point.rs, instant.rs, validate.rs; logged.rs is what a tree calls.
+//!          list.rs, split_point.rs, instant.rs, validate.rs; logged.rs is how a tree calls them.
 
 #![forbid(unsafe_code)]
 
@@ -39,10 +39,6 @@ pub use image::RecordImage;
 pub use insert::Scratch;
 pub use layout::RecOffset;
 pub use list::Moved;
-pub use logged::{
-    copy_range, create, delete, delete_range, empty, insert, insert_image, on, raise_max_trx_id,
-    reorganise, set_child, set_delete_mark, set_level, set_min_rec, set_trx_id, update_in_place,
-};
 pub use offsets::Offsets;
 pub use record::RecordView;
 pub use search::{Found, SearchMode, search};

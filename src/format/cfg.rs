@@ -177,11 +177,6 @@ impl CfgField {
     pub fn is_descending(&self) -> bool {
         self.fixed_len >> 31 == 1
     }
-
-    /// Fixed length in bytes; `None` if variable.
-    pub fn fixed_bytes(&self) -> Option<u32> {
-        Some(self.fixed_len & 0x7FFF_FFFF).filter(|&n| n != 0)
-    }
 }
 
 fn put(out: &mut Vec<u8>, n: u32) {

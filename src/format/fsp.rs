@@ -234,19 +234,9 @@ impl TableFlags {
         self.0 & ATOMIC_BLOBS != 0
     }
 
-    /// True if the file stands elsewhere and a .isl file names it.
-    pub fn has_data_directory(self) -> bool {
-        self.0 & 1 << 6 != 0
-    }
-
     /// True for PAGE_COMPRESSED tables.
     pub fn is_page_compressed(self) -> bool {
         self.0 & 1 << 7 != 0
-    }
-
-    /// True for sequences, whose changes are not undone.
-    pub fn is_no_rollback(self) -> bool {
-        self.0 >> 12 & 3 == 3
     }
 }
 

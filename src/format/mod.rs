@@ -79,12 +79,6 @@ pub mod undo_record;
 /// Undo records: building.
 pub mod undo_build;
 
-/// ROW_FORMAT=COMPRESSED: sizes and refusal.
-pub mod zip;
-
-/// How files grow.
-pub mod fsize;
-
 /// Export metadata (.cfg) files.
 pub mod cfg;
 

@@ -62,13 +62,6 @@ pub fn info_bits(page: &[u8], origin: usize, compact: bool) -> u8 {
     page[info_at(origin, compact)] & 0xF0
 }
 
-/// Replaces the info bits.
-#[inline]
-pub fn set_info_bits(page: &mut [u8], origin: usize, compact: bool, bits: u8) {
-    let byte = &mut page[info_at(origin, compact)];
-    *byte = (*byte & 0x0F) | (bits & 0xF0);
-}
-
 /// Offset of the byte that holds the info bits, for writes that must be logged.
 #[inline]
 pub fn info_offset(origin: usize, compact: bool) -> usize {

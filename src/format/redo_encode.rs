@@ -151,12 +151,6 @@ impl Encoder {
         self.cursor = (offset + len) as u32;
     }
 
-    /// Appends an undo record, without its two link fields.
-    pub fn undo_append(&mut self, out: &mut Vec<u8>, page: PageId, record: &[u8]) {
-        assert!(record.len() > 2, "an undo record");
-        self.extended(out, page, &[3], record);
-    }
-
     /// Appends an insert into a REDUNDANT page.
     pub fn insert_redundant(
         &mut self,

@@ -51,11 +51,6 @@ impl LogHeader {
         String::from_utf8_lossy(&self.creator[..end]).into_owned()
     }
 
-    /// True if mariadb-backup made the file.
-    pub fn is_from_backup(&self) -> bool {
-        self.creator.starts_with(b"Backup ")
-    }
-
     /// Reads the header. Errors: `Unsupported` for another format, `Corrupt` for damage.
     pub fn parse(block: &[u8]) -> Result<LogHeader> {
         let block = block

@@ -114,20 +114,6 @@ impl LockTable {
         });
         grant_gaps(&mut shard, (page, new), gaps);
     }
-
-    /// All locks on a page whose table is dropped or truncated go away.
-    pub fn discard_page(&self, page: PageId) {
-        let mut shard = self.page_shard(page);
-        let Some(queue) = shard.remove(&page) else {
-            return;
-        };
-        for g in queue.granted {
-            g.owner.forget_locks(g.heaps.len() as u64);
-        }
-        for w in queue.waiting {
-            w.wait.end(WaitEnd::Granted);
-        }
-    }
 }
 
 type Gaps = Vec<(

@@ -189,33 +189,6 @@ impl LockTable {
         )
     }
 
-    /// As `lock_record`, but never waits: true if granted.
-    pub fn try_lock_record(
-        &self,
-        owner: &Arc<Owner>,
-        page: PageId,
-        heap: HeapNo,
-        mode: RecordMode,
-    ) -> bool {
-        let mut shard = self.page_shard(page);
-        let free = match shard.get(&page) {
-            None => true,
-            Some(queue) => {
-                queue.holds(owner.id(), heap, mode)
-                    || queue.blocker(owner.id(), heap, mode, usize::MAX).is_none()
-            }
-        };
-        let queue = if free {
-            shard.entry(page).or_default()
-        } else {
-            return false;
-        };
-        if !queue.holds(owner.id(), heap, mode) && queue.grant(owner, heap, mode) {
-            owner.note(Place::Page(page), 1);
-        }
-        true
-    }
-
     /// Asks whether an insert before `heap` may go on, without leaving a lock if it may: an insert
     /// intention is only recorded when it has to wait (as InnoDB does).
     pub fn lock_insert(&self, owner: &Arc<Owner>, page: PageId, next: HeapNo) -> Outcome {

@@ -101,21 +101,6 @@ impl LockTable {
         Outcome::Wait(wait)
     }
 
-    /// Gives one table lock back early: AUTO-INC at the end of a statement, LOCK TABLES.
-    pub fn unlock_table(&self, owner: &Owner, table: TableId, mode: TableMode) {
-        let mut shard = self.table_shard(table);
-        let Some(queue) = shard.get_mut(&table) else {
-            return;
-        };
-        queue
-            .granted
-            .retain(|(o, m)| o.id() != owner.id() || *m != mode);
-        queue.grant_waiting();
-        if queue.granted.is_empty() && queue.waiting.is_empty() {
-            shard.remove(&table);
-        }
-    }
-
     pub(super) fn release_table(&self, owner: &Owner, table: TableId) {
         let mut shard = self.table_shard(table);
         let Some(queue) = shard.get_mut(&table) else {

@@ -1,12 +1,11 @@
 //! What mini-transactions work on, and the memory they re-use.
 
-use std::cell::Cell;
-
 use super::memo::Memo;
 use crate::buffer::Pool;
 use crate::format::redo_encode::Encoder;
 use crate::redo::Log;
 use crate::space::Registry;
+use crate::sync::gate::{STRIPES, own_stripe};
 use crate::sync::{Arc, Mutex, Rank};
 use crate::words::{PageId, Result, SpaceId};
 
@@ -21,7 +20,6 @@ pub struct PageCtx {
     spares: [Mutex<Vec<Spare>>; STRIPES],
 }
 
-const STRIPES: usize = 16;
 /// Spares kept per stripe; more mtrs at once than this allocate.
 const SPARES_MAX: usize = 8;
 /// Larger record buffers are given back to the allocator.
@@ -58,22 +56,6 @@ impl Scratch<'_> {
             spaces: Vec::new(),
         }
     }
-}
-
-thread_local! {
-    /// This thread's stripe plus one; 0 = not chosen. Const-initialised, no destructor.
-    static STRIPE: Cell<usize> = const { Cell::new(0) };
-}
-
-fn own_stripe() -> usize {
-    STRIPE.with(|stripe| {
-        if stripe.get() == 0 {
-            // Addresses of thread-locals differ between threads: any spread will do.
-            let address = std::ptr::from_ref(stripe).addr();
-            stripe.set(1 + (address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60) % STRIPES);
-        }
-        stripe.get() - 1
-    })
 }
 
 impl PageCtx {

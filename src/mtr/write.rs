@@ -6,7 +6,7 @@ use crate::buffer::Mode;
 use crate::format::fil;
 use crate::format::redo_record::{FileOp, PageOp};
 use crate::sync::Rank;
-use crate::words::{PageId, Result, SpaceId, be};
+use crate::words::{PageId, Result, SpaceId};
 
 /// Unchanged bytes between two changed ones that make two WRITE records cheaper than one.
 const GAP_MIN: usize = 8;
@@ -79,13 +79,6 @@ impl Mtr<'_> {
     /// Writes 4 bytes, big-endian.
     pub fn write_u32(&mut self, page: PageRef, at: usize, value: u32) {
         self.write(page, at, &value.to_be_bytes());
-    }
-
-    /// Writes 6 bytes, big-endian.
-    pub fn write_u48(&mut self, page: PageRef, at: usize, value: u64) {
-        let mut bytes = [0; 6];
-        be::put_u48(&mut bytes, 0, value);
-        self.write(page, at, &bytes);
     }
 
     /// Writes 8 bytes, big-endian.
@@ -208,15 +201,6 @@ impl Mtr<'_> {
         self.modified = true;
         let scratch = &mut self.scratch;
         scratch.encoder.file_op(&mut scratch.records, op);
-    }
-
-    /// Logs a page-level record about a page that this mtr does not hold (TRIM_PAGES).
-    pub fn log_only(&mut self, id: PageId, op: &PageOp<'_>) {
-        assert!(self.kind == Kind::Logged);
-        self.modified = true;
-        self.logs(id.space);
-        let scratch = &mut self.scratch;
-        scratch.encoder.page_op(&mut scratch.records, id, op);
     }
 
     /// From here on the page counts as changed: a panic poisons it.

@@ -126,12 +126,6 @@ impl CrashPoints {
         Ok(())
     }
 
-    /// Disarms all.
-    pub fn disarm(&self) {
-        self.any.store(false, Ordering::Release);
-        self.armed.lock().clear();
-    }
-
     /// The thread passes the point `name`.
     #[inline]
     pub fn reached(&self, name: &str) {

@@ -109,15 +109,6 @@ pub fn parse_field_map(blob: &[u8]) -> Result<Vec<FieldMapEntry>> {
         .collect()
 }
 
-/// Builds the content of the metadata BLOB.
-pub fn build_field_map(map: &[FieldMapEntry]) -> Vec<u8> {
-    let mut blob = (map.len() as u32).to_be_bytes().to_vec();
-    for entry in map {
-        blob.extend_from_slice(&entry.to_word().to_be_bytes());
-    }
-    blob
-}
-
 /// The default values in a metadata record, for `Table::set_instant_defaults`. `fetch` reads an
 /// off-page value in full from its local part.
 pub fn defaults(

@@ -13,7 +13,6 @@ use super::apply;
 use super::insert::{Scratch, insert_image};
 use super::layout::{self, RecOffset, corrupt};
 use super::record::{self, RecordView};
-use super::update;
 use super::write::{PageWrite, write_difference};
 
 /// A record that has a new place: what the lock table must know.
@@ -285,13 +284,4 @@ fn delete_backwards(
         rec = before;
     }
     Err(corrupt(copy, "the records to delete are not in the list"))
-}
-
-/// Marks the first record of a leftmost inner page, or takes the mark from it.
-pub fn mark_first_min_rec(page: &mut (impl PageWrite + ?Sized), min_rec: bool) -> Result<()> {
-    let first = layout::first(page.page())?;
-    if !layout::is_system(page.page(), first) {
-        update::set_min_rec(page, first, min_rec);
-    }
-    Ok(())
 }

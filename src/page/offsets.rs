@@ -447,11 +447,6 @@ impl Offsets {
         self.ends[i] & MISSING != 0
     }
 
-    /// True if any field continues off the page.
-    pub fn has_external(&self) -> bool {
-        self.ends.iter().any(|end| end & EXTERNAL != 0)
-    }
-
     /// The child page's number on a page; only for node pointers.
     pub(super) fn child(&self, page: &[u8], rec: RecOffset) -> u32 {
         be::u32_at(page, rec.at() + self.data_size() - record::CHILD_BYTES)

@@ -119,16 +119,4 @@ impl Log {
         self.registered(range);
         Ok(range)
     }
-
-    /// Logs a FILE_CREATE, FILE_RENAME or FILE_DELETE in a mini-transaction of its own; it is
-    /// durable when this returns. For RENAME and DELETE the caller holds checkpoints off
-    /// (`hold_checkpoints`) from before this call until the system call is done (protocol L6).
-    pub fn log_file_op(&self, op: &FileOp<'_>) -> Result<Lsn> {
-        let range = {
-            let gate = self.enter();
-            self.append_file_ops(&gate, std::slice::from_ref(op))?
-        };
-        self.write_up_to(range.end, true)?;
-        Ok(range.end)
-    }
 }

@@ -102,11 +102,6 @@ impl Log {
         CheckpointHold(self.checkpoints.lock())
     }
 
-    /// Checkpoints made since the start.
-    pub fn checkpoint_count(&self) -> u64 {
-        self.checkpoints.lock().count
-    }
-
     /// FILE_MODIFY for each tablespace in the list and FILE_CHECKPOINT at the end, in one or more
     /// mini-transactions; yields their end.
     fn append_checkpoint(&self, gate: &GateGuard<'_>, spaces: &Registry, lsn: Lsn) -> Result<Lsn> {

@@ -153,7 +153,7 @@ fn a_tablespace_is_named_before_its_first_change_and_at_each_checkpoint_until_it
 }
 
 #[test]
-fn a_file_operation_is_durable_before_it_returns_and_holds_checkpoints_off() {
+fn a_file_operation_that_was_written_out_is_durable_and_a_hold_keeps_checkpoints_off() {
     let Setup { sim, log, spaces } = setup(4 << 20);
     let hold = log.hold_checkpoints();
     let op = FileOp::Rename {
@@ -161,7 +161,8 @@ fn a_file_operation_is_durable_before_it_returns_and_holds_checkpoints_off() {
         old: b"./t/a.ibd",
         new: b"./t/b.ibd",
     };
-    let end = log.log_file_op(&op).unwrap();
+    let end = log.append_file_ops(&log.enter(), &[op]).unwrap().end;
+    log.write_up_to(end, true).unwrap();
     assert_eq!(scan(&open(&sim.after_power_cut(7))).end, end);
     std::thread::scope(|scope| {
         let checkpoint = scope.spawn(|| log.checkpoint(&spaces, || None).unwrap());

@@ -10,7 +10,7 @@ use crate::format::column::{ColumnType, Mtype};
 use crate::host::collation::{self, CollationSource};
 
 use super::index::Field;
-use super::value::{FieldRef, Tuple};
+use super::value::FieldRef;
 
 /// How values of a type compare, decided once per field.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -192,23 +192,6 @@ pub fn compare_fields(
     } else {
         ascending
     }
-}
-
-/// Orders two entries by the fields that both have, and says how many leading ones were equal.
-pub fn compare_tuples(
-    fields: &[Field],
-    a: &Tuple,
-    b: &Tuple,
-    collations: &dyn CollationSource,
-) -> (Ordering, usize) {
-    let n = fields.len().min(a.len()).min(b.len());
-    for (i, field) in fields[..n].iter().enumerate() {
-        match compare_fields(field, a.field(i), b.field(i), collations) {
-            Ordering::Equal => {}
-            decided => return (decided, i),
-        }
-    }
-    (Ordering::Equal, n)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Tables.
 
-use crate::words::{Error, IndexId, PageNo, Result, SpaceId, TableId};
+use crate::words::{Error, PageNo, Result, SpaceId, TableId};
 
 use super::column::{Column, VirtualColumn};
 use super::index::{FieldColumn, Index, IndexType};
@@ -22,16 +22,6 @@ impl RowFormat {
     /// True for all formats with compact record headers.
     pub fn is_compact(self) -> bool {
         self != RowFormat::Redundant
-    }
-
-    /// Bytes of an off-page column that stay in the record before the reference.
-    pub fn external_prefix_len(self) -> usize {
-        match self {
-            RowFormat::Redundant | RowFormat::Compact => {
-                crate::words::limits::BLOB_PREFIX_BYTES_ANTELOPE
-            }
-            RowFormat::Dynamic | RowFormat::Compressed => 0,
-        }
     }
 
     /// Largest number of bytes of an index part.
@@ -162,21 +152,6 @@ impl Table {
         &self.columns[..self.n_stored()]
     }
 
-    /// Ordinal of DB_ROW_ID in `columns`.
-    pub fn row_id_ordinal(&self) -> u16 {
-        self.n_stored() as u16
-    }
-
-    /// Ordinal of DB_TRX_ID in `columns`.
-    pub fn trx_id_ordinal(&self) -> u16 {
-        self.n_stored() as u16 + 1
-    }
-
-    /// Ordinal of DB_ROLL_PTR in `columns`.
-    pub fn roll_ptr_ordinal(&self) -> u16 {
-        self.n_stored() as u16 + 2
-    }
-
     /// True for every row format but REDUNDANT.
     pub fn is_compact(&self) -> bool {
         self.format.is_compact()
@@ -202,25 +177,6 @@ impl Table {
     /// True if the clustered key is the hidden DB_ROW_ID.
     pub fn has_generated_key(&self) -> bool {
         self.clustered().n_user_fields == 0
-    }
-
-    /// Position of the index named `name`.
-    pub fn index_position(&self, name: &str) -> Option<usize> {
-        self.indexes.iter().position(|i| &*i.name == name)
-    }
-
-    /// The index with `id`.
-    pub fn index_by_id(&self, id: IndexId) -> Option<&Index> {
-        self.indexes.iter().find(|i| i.id == id)
-    }
-
-    /// Ordinal of the stored column named `name`; names are case-insensitive in ASCII.
-    pub fn column_position(&self, name: &str) -> Option<u16> {
-        let found = self
-            .stored_columns()
-            .iter()
-            .position(|c| c.name.eq_ignore_ascii_case(name));
-        found.map(|i| i as u16)
     }
 
     /// Name of the column that a field holds; empty for a dropped one.

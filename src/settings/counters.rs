@@ -162,12 +162,6 @@ impl Counters {
         self.shards[own_stripe()][counter as usize].fetch_add(amount, Ordering::Relaxed);
     }
 
-    /// Takes away from a gauge that is kept by adding; another thread may have added.
-    #[inline]
-    pub fn subtract(&self, counter: Counter, amount: u64) {
-        self.add(counter, amount.wrapping_neg());
-    }
-
     /// Stores a gauge that one thread at a time keeps.
     pub fn set(&self, counter: Counter, value: u64) {
         self.shards[0][counter as usize].store(value, Ordering::Relaxed);

@@ -142,11 +142,6 @@ impl Settings {
         }
     }
 
-    /// Stores a number, for tests and the engine's own adjustments.
-    pub fn put_uint(&self, id: SettingId, number: u64) {
-        self.put(id, Value::Number(number));
-    }
-
     /// Changes a setting of a running engine.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ pub mod slots;
 mod tests;
 pub mod watermark;
 
-pub use event::{Event, LsnWaiters};
+pub use event::Event;
 pub use gate::{Gate, GateGuard};
 pub use group::{GroupLock, Turn};
 pub use latch::{Latch, Mode};

@@ -70,11 +70,6 @@ impl<T: Default> Slots<T> {
         let (chunk, at) = place(slot);
         self.chunks.get(chunk)?.get()?.get(at)
     }
-
-    /// One more than the highest number ever taken.
-    pub fn upper_bound(&self) -> u32 {
-        self.free.lock().used
-    }
 }
 
 /// Chunk and position of a node: chunk k begins at node `64 * (2^k - 1)`.

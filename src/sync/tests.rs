@@ -128,35 +128,6 @@ fn the_gate_lets_one_exclusive_caller_in_alone() {
 }
 
 #[test]
-fn a_wait_for_a_position_ends_by_position_time_or_stop() {
-    use std::time::Duration;
-    let reached = AtomicU64::new(0);
-    let waiters = LsnWaiters::new(0);
-    let watermark = || reached.load(Ordering::SeqCst);
-    assert!(!waiters.wait(10, &watermark, Duration::from_millis(5)));
-    std::thread::scope(|scope| {
-        let handles: Vec<_> = [10u64, 600, 70_000]
-            .into_iter()
-            .map(|at| {
-                let (waiters, watermark) = (&waiters, &watermark);
-                scope.spawn(move || waiters.wait(at, watermark, Duration::from_secs(20)))
-            })
-            .collect();
-        let never = scope.spawn(|| waiters.wait(1 << 40, &watermark, Duration::from_secs(20)));
-        for at in [5u64, 700, 80_000] {
-            std::thread::sleep(Duration::from_millis(5));
-            reached.store(at, Ordering::SeqCst);
-            waiters.notify(at);
-        }
-        for handle in handles {
-            assert!(handle.join().expect("no panic"));
-        }
-        waiters.stop();
-        assert!(!never.join().expect("no panic"));
-    });
-}
-
-#[test]
 fn an_event_set_before_the_wait_is_not_lost() {
     use std::time::Duration;
     let event = Event::new();

@@ -62,11 +62,6 @@ impl Detached {
         self.undo.as_ref()
     }
 
-    /// It is prepared: kept until somebody commits or rolls back by its XID.
-    pub fn is_prepared(&self) -> bool {
-        self.prepared
-    }
-
     /// Its XID, if it is prepared.
     pub fn xid(&self) -> Option<&Xid> {
         self.xid.as_ref()

@@ -10,7 +10,8 @@
 //! | in flight → unsynced                  | `written`      | -                           |
 //! | unsynced → clean, or dirty            | `synced`       | -                           |
 //! | in flight → dirty                     | `write_failed` | -                           |
-//! | dirty → clean                         | `forget`       | page latch X, or owned      |
+//! | dirty → clean                         | `forget`       | page latch U or X, or owned |
+//! | unsynced → clean                      | `abandon`      | owned; its file has failed  |
 //!
 //! Dirty leaves only under the page's latch, so `note_dirty` under that latch sees *dirty* without
 //! the shard's mutex and need do nothing more: the usual case of a busy page.

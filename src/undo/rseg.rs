@@ -188,9 +188,13 @@ impl Rsegs {
             by_id[id.0 as usize] = Some(rseg);
         }
         let rsegs = Rsegs::new(by_id)?;
+        // DB_TRX_ID has 6 bytes: ids that began again from 0 would make new rows look old.
+        let next = newest.checked_add(1).filter(|next| next >> 48 == 0);
+        let next =
+            next.ok_or_else(|| Error::corrupt(id, format!("transaction id {newest} in undo")))?;
         Ok(Opened {
             rsegs,
-            next_trx_id: TrxId(newest + 1),
+            next_trx_id: TrxId(next),
             found,
         })
     }

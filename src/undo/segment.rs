@@ -79,14 +79,19 @@ const BEGIN_LOG_BYTES: usize = 4 << 10;
 /// a transaction that changes the dictionary. Call it with no latch held.
 ///
 /// Errors: `TooManyTransactions` if every slot of every rollback segment is taken; `NoSpace`; what
-/// reading gives. Nothing is changed then.
+/// reading gives, `Corrupt` only if no rollback segment is sound. Nothing is changed then.
 pub fn begin(ctx: &PageCtx, rsegs: &Rsegs, trx_id: TrxId, is_dict: bool) -> Result<UndoLog> {
+    let mut damage = None;
     for rseg in rsegs.in_turn() {
-        if let Some(log) = begin_in(ctx, rseg, trx_id, is_dict)? {
-            return Ok(log);
+        match begin_in(ctx, rseg, trx_id, is_dict) {
+            Ok(Some(log)) => return Ok(log),
+            Ok(None) => {}
+            // One damaged segment refuses no transaction that another can take.
+            Err(error @ Error::Corrupt(_)) => damage = Some(error),
+            Err(error) => return Err(error),
         }
     }
-    Err(Error::TooManyTransactions)
+    Err(damage.unwrap_or(Error::TooManyTransactions))
 }
 
 /// `None` if the segment has no free slot.
@@ -126,11 +131,17 @@ fn reuse(
     };
     let begun = latch::undo_page(mtr, rseg.page(cached.first), Mode::X)
         .and_then(|page| reuse_page(mtr, rseg, page, cached, trx_id, is_dict));
-    if begun.is_err() {
-        // Last in turn: a damaged one does not stop the others.
-        rseg.latch().cached.insert(0, cached);
+    match begun {
+        Ok(log) => Ok(Some(log)),
+        Err(error @ Error::Corrupt(_)) => {
+            log::error!("a damaged undo segment is left out of use: {error}");
+            Ok(None)
+        }
+        Err(error) => {
+            rseg.latch().cached.insert(0, cached);
+            Err(error)
+        }
     }
-    begun.map(Some)
 }
 
 fn reuse_page(

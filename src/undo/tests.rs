@@ -3,11 +3,12 @@ use super::resurrect::tables;
 use super::testing::UndoBed;
 use super::*;
 use crate::format::tests::{Random, sample};
-use crate::format::undo_page::Xid;
+use crate::format::undo_page::{OFF_STATE, Xid};
 use crate::format::undo_record::UndoRecord;
 use crate::mtr::testing::TestPages;
-use crate::mtr::{Budget, Mtr};
+use crate::mtr::{Budget, Mode, Mtr, retry};
 use crate::space::DataFilePath;
+use crate::sync::Rank;
 use crate::words::{Error, PageNo, RollPtr, RsegId, TableId, TrxId, TrxNo, UndoNo};
 
 const P: usize = 16384;
@@ -536,4 +537,34 @@ fn damage_is_an_error_that_names_the_page() {
         Rsegs::open(&bed.pages.ctx),
         Err(Error::Corrupt(_))
     ));
+}
+
+/// A damaged segment went back to the end of the list: when it was the only one, every transaction
+/// that came by its rollback segment was refused.
+#[test]
+fn a_damaged_cached_segment_is_left_out_and_refuses_nobody() {
+    let bed = UndoBed::new(P, 512, 2);
+    let rsegs = Rsegs::open(&bed.pages.ctx).expect("sound").rsegs;
+    let ctx = &bed.pages.ctx;
+    let count = rsegs.all().count() as u64;
+    let begin = |id| segment::begin(ctx, &rsegs, TrxId(id), false);
+    // Every rollback segment that is assigned keeps a segment for reuse, whose state is wrong.
+    for id in 0..count {
+        let log = begin(10 + id).expect("begun");
+        history::finish_rolled_back(ctx, &log).expect("finished");
+        let first = log.rseg.page(log.first);
+        retry(ctx, Some(Budget::system(100)), |mtr| {
+            let page = mtr.get(first, Mode::X, Rank::UndoPage)?;
+            mtr.write_u16(page, OFF_STATE, 77);
+            Ok(())
+        })
+        .expect("damaged");
+    }
+    let damaged: usize = rsegs.all().map(|rseg| rseg.cached_count()).sum();
+    assert!(damaged > 0);
+    for id in 0..count {
+        begin(1000 + id).expect("a new segment");
+    }
+    let left: usize = rsegs.all().map(|rseg| rseg.cached_count()).sum();
+    assert_eq!(left, 0);
 }

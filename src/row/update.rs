@@ -59,7 +59,7 @@ pub fn update(
             work.changed.push(field);
         }
     }
-    change_row(op, trees, work, false)
+    change_row(op, trees, work)
 }
 
 /// True if the long value, whose local part is `local`, is `new`. The row is locked, so nobody frees
@@ -101,7 +101,7 @@ pub fn update_fields(
             work.changed.push(field);
         }
     }
-    change_row(op, trees, work, is_dict)
+    change_row(op, trees, work)
 }
 
 /// Locks the row of `work.key` and copies it to `work.old`, with the off-page values that secondary
@@ -156,7 +156,7 @@ fn copy_locked(
 }
 
 /// Makes `work.old` become `work.row`; `work.changed` names the fields that differ.
-fn change_row(op: &mut Op<'_>, trees: &[Tree], work: &mut Workspace, is_dict: bool) -> Result<()> {
+fn change_row(op: &mut Op<'_>, trees: &[Tree], work: &mut Workspace) -> Result<()> {
     if work.changed.is_empty() {
         return Err(Error::RecordIsTheSame);
     }
@@ -169,7 +169,7 @@ fn change_row(op: &mut Op<'_>, trees: &[Tree], work: &mut Workspace, is_dict: bo
     keep_fetched(work);
     let n_uniq = index.n_uniq;
     if work.changed.iter().any(|&field| field < n_uniq) {
-        return change_key(op, trees, work, is_dict);
+        return change_key(op, trees, work);
     }
     for (field, _) in &work.big.0 {
         // It moves off the page, changed or not; its undo record keeps the value.
@@ -300,8 +300,7 @@ fn change_secondary(
 
 /// The clustered key changes: the record is delete-marked, the row inserted under its new key. The
 /// off-page values that stay change their owner.
-fn change_key(op: &mut Op<'_>, trees: &[Tree], work: &mut Workspace, is_dict: bool) -> Result<()> {
-    let _ = is_dict;
+fn change_key(op: &mut Op<'_>, trees: &[Tree], work: &mut Workspace) -> Result<()> {
     let inherited: Vec<u16> = (0..work.row.len())
         .filter(|&i| !work.changed.contains(&(i as u16)))
         .filter(|&i| matches!(work.old.field(i), FieldRef::External(_)))

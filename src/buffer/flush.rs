@@ -108,13 +108,18 @@ impl Pool {
     }
 
     /// Pages in a batch: an extent.
-    fn batch_pages(&self) -> usize {
+    pub fn batch_pages(&self) -> usize {
         match self.flusher.doublewrite.get() {
             Some(place) => place.block_pages as usize,
             None => {
                 crate::format::fsp::Geometry::of_page_size(self.page_size()).extent_pages() as usize
             }
         }
+    }
+
+    /// Dirty pages whose oldest change is below `below`; counts up to about `limit`.
+    pub fn dirty_below(&self, below: Lsn, limit: usize) -> usize {
+        self.flush_list.count_below(&self.frames, below, limit)
     }
 
     /// True while page writes fail for want of space: statements that need new pages should fail.
@@ -197,7 +202,7 @@ impl Pool {
     }
 
     /// Writes the pages of these frames, which are pinned for this call.
-    fn write_pinned(&self, pinned: Vec<u32>, wait: Wait) -> Result<FlushReport> {
+    pub(super) fn write_pinned(&self, pinned: Vec<u32>, wait: Wait) -> Result<FlushReport> {
         let mut report = FlushReport::default();
         let mut pins: Vec<Pin<'_>> = pinned.into_iter().map(|at| Pin::adopt(self, at)).collect();
         while !pins.is_empty() {
@@ -214,7 +219,7 @@ impl Pool {
             result?;
             pins = rest;
         }
-        self.frame_available.set();
+        self.frame_available.raise();
         Ok(report)
     }
 
@@ -437,7 +442,7 @@ impl Pool {
 
 /// What to wait for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wait {
+pub(super) enum Wait {
     /// Page latches and a batch.
     Yes,
     /// A batch.

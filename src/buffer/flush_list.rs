@@ -198,6 +198,26 @@ impl FlushList {
             .min()
     }
 
+    /// Logged dirty pages whose oldest change is below `below`; counts up to about `limit`.
+    pub(super) fn count_below(&self, frames: &[Frame], below: Lsn, limit: usize) -> usize {
+        let each_max = limit.div_ceil(SHARD_COUNT);
+        let count = |shard: &Padded<Mutex<Shard>>| {
+            let shard = shard.0.lock();
+            let mut next = shard.logged.head();
+            let mut count = 0;
+            while let Some(at) = next {
+                let oldest = frames[at as usize].oldest.load(Ordering::Relaxed);
+                if oldest >= below.0 || count >= each_max {
+                    break;
+                }
+                count += 1;
+                next = List::<FlushLinks>::next(frames, at);
+            }
+            count
+        };
+        self.shards.iter().map(count).sum()
+    }
+
     /// Pins up to `limit` dirty pages whose oldest change is below `below`, oldest first.
     pub(super) fn pin_oldest(
         &self,

@@ -145,10 +145,29 @@ impl Lists {
         mut wanted: impl FnMut(&Frame) -> bool,
         found: &mut Vec<u32>,
     ) {
+        if limit == 0 {
+            return;
+        }
+        self.walk_cold(frames, depth, |at, frame| {
+            if wanted(frame) {
+                found.push(at);
+            }
+            found.len() < limit
+        });
+    }
+
+    /// Shows at most `depth` frames from the cold end, coldest first, until `see` says false. Hot ones
+    /// are moved to young on the way.
+    pub(super) fn walk_cold(
+        &mut self,
+        frames: &[Frame],
+        depth: usize,
+        mut see: impl FnMut(u32, &Frame) -> bool,
+    ) {
         let mut next = self.old.tail();
         let mut looked = 0;
         while let Some(at) = next {
-            if looked >= depth || found.len() >= limit {
+            if looked >= depth {
                 return;
             }
             looked += 1;
@@ -156,21 +175,28 @@ impl Lists {
             let frame = &frames[at as usize];
             if frame.heat.load(Ordering::Relaxed) == HOT {
                 self.make_young(frames, at);
-            } else if wanted(frame) {
-                found.push(at);
+            } else if !see(at, frame) {
+                return;
             }
         }
         // All of old is hot, pinned or dirty: look at young as well, coldest first.
         next = self.young.tail();
         while let Some(at) = next {
-            if looked >= depth || found.len() >= limit {
+            if looked >= depth {
                 return;
             }
             looked += 1;
             next = List::<LruLinks>::prev(frames, at);
-            if wanted(&frames[at as usize]) {
-                found.push(at);
+            if !see(at, &frames[at as usize]) {
+                return;
             }
+        }
+    }
+
+    /// The page cannot go for a while: out of the way of those that can.
+    pub(super) fn set_aside(&mut self, frames: &[Frame], at: u32) {
+        if frames[at as usize].place() == Place::Old {
+            self.make_young(frames, at);
         }
     }
 

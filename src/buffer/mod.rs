@@ -16,8 +16,8 @@
 //!
 //! Latches: page latches by the caller's rank; FlushShard, Lru, PageTableShard inside, one at a time.
 //! Crash:   doublewrite.rs (torn pages), flush.rs (order of writes and syncs).
-//! Read:    pool.rs, read.rs, guard.rs, frame.rs, table.rs, lru.rs, supply.rs, flush_list.rs,
-//!          flush.rs, doublewrite.rs.
+//! Read:    pool.rs, read.rs, guard.rs, frame.rs, table.rs, lru.rs, supply.rs, maker.rs,
+//!          flush_list.rs, flush.rs, doublewrite.rs.
 
 mod cleaner;
 mod discard;
@@ -29,6 +29,7 @@ mod guard;
 mod hook;
 mod list;
 mod lru;
+mod maker;
 mod pool;
 mod read;
 mod region;

@@ -13,7 +13,7 @@ use super::table::{Found, Table};
 use crate::redo::Log;
 use crate::space::Registry;
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use crate::sync::{Arc, Event, Once, Rank};
+use crate::sync::{Arc, Event, Once, Rank, Signal};
 use crate::words::{Error, Lsn, PageId, Result};
 
 /// How a pool is made.
@@ -25,7 +25,8 @@ pub struct PoolConfig {
     pub page_size: usize,
     /// innodb_old_blocks_time: a page must be used this long after its first use to become young.
     pub old_blocks_time_ms: u32,
-    /// innodb_lru_scan_depth: how many free frames the cleaner keeps at hand, at most.
+    /// innodb_lru_scan_depth: how many free frames the maker keeps at hand, and how many frames it
+    /// keeps clean at the cold end, at most; a small pool has fewer.
     pub free_frames_target: usize,
 }
 
@@ -63,12 +64,14 @@ pub struct Pool {
     /// Coarse time, for the LRU.
     tick: AtomicU32,
     started: std::time::Instant,
-    /// Set when a frame became free, or clean at the cold end.
-    pub(super) frame_available: Event,
-    /// Set when the cleaner should look for free frames now.
+    /// Raised when a frame became free, or clean at the cold end.
+    pub(super) frame_available: Signal,
+    /// Set when dirty pages should be written now.
     pub(super) cleaner_wanted: Event,
-    /// A cleaner thread runs: who needs a frame may wait for it instead of writing pages itself.
-    pub(super) cleaner_runs: AtomicBool,
+    /// Set when free frames should be made now.
+    pub(super) maker_wanted: Event,
+    /// A maker of free frames runs: who needs one may wait for it instead of writing pages itself.
+    pub(super) maker_runs: AtomicBool,
     pub(super) counters: Counters,
 }
 
@@ -79,6 +82,7 @@ pub(super) struct Counters {
     pub(super) reads_under_latches: AtomicU64,
     pub(super) created: AtomicU64,
     pub(super) written: AtomicU64,
+    pub(super) written_cold: AtomicU64,
     pub(super) evicted: AtomicU64,
     pub(super) waits_for_frame: AtomicU64,
     pub(super) repaired: AtomicU64,
@@ -97,6 +101,7 @@ pub struct PoolCounts {
     pub reads_under_latches: u64,
     pub created: u64,
     pub written: u64,
+    pub written_cold: u64,
     pub evicted: u64,
     pub waits_for_frame: u64,
     pub repaired: u64,
@@ -127,9 +132,10 @@ impl Pool {
             frozen_why: Once::new(),
             tick: AtomicU32::new(0),
             started: std::time::Instant::now(),
-            frame_available: Event::new(),
+            frame_available: Signal::new(),
             cleaner_wanted: Event::new(),
-            cleaner_runs: AtomicBool::new(false),
+            maker_wanted: Event::new(),
+            maker_runs: AtomicBool::new(false),
             counters: Counters::default(),
             frames,
         })
@@ -166,6 +172,7 @@ impl Pool {
             reads_under_latches: read(&self.counters.reads_under_latches),
             created: read(&self.counters.created),
             written: read(&self.counters.written),
+            written_cold: read(&self.counters.written_cold),
             evicted: read(&self.counters.evicted),
             waits_for_frame: read(&self.counters.waits_for_frame),
             repaired: read(&self.counters.repaired),
@@ -190,8 +197,9 @@ impl Pool {
     pub fn freeze(&self, why: &str) {
         let _first_reason_stays = self.frozen_why.set(why.into());
         self.frozen.store(true, Ordering::SeqCst);
-        self.frame_available.set();
+        self.frame_available.raise();
         self.cleaner_wanted.set();
+        self.maker_wanted.set();
     }
 
     /// The thread passes a crash point.
@@ -344,12 +352,22 @@ impl Pool {
 
     /// Owned and out of the table → free list.
     pub(super) fn give_frame_back(&self, at: u32) {
+        self.give_frames_back(&[at]);
+    }
+
+    /// As `give_frame_back`.
+    pub(super) fn give_frames_back(&self, frames: &[u32]) {
+        if frames.is_empty() {
+            return;
+        }
         let mut lists = self.lru.lock();
-        lists.remove(&self.frames, at);
-        self.frame(at).reset();
-        lists.add_free(&self.frames, at);
+        for &at in frames {
+            lists.remove(&self.frames, at);
+            self.frame(at).reset();
+            lists.add_free(&self.frames, at);
+        }
         drop(lists);
-        self.frame_available.set();
+        self.frame_available.raise();
     }
 
     // Changes -----------------------------------------------------------------------------------

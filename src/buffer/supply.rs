@@ -3,7 +3,7 @@
 //! A mini-transaction is promised its frames before its first latch; the free list never sinks below
 //! what is promised, so that taking a promised one waits for nothing. Everybody else takes what is
 //! above that, evicts clean pages itself when there is nothing, and as a last resort waits for the
-//! cleaner, or writes pages itself where no cleaner runs.
+//! maker (maker.rs), or writes pages itself where no maker runs. Who leaves few frames wakes the maker.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -15,13 +15,15 @@ use crate::words::{Error, Result};
 
 /// Frames evicted in one go, and how far the cold end is searched for them.
 const EVICT_BATCH: usize = 8;
-const EVICT_DEPTH: usize = 256;
-/// Pages written in one go for a frame where no cleaner runs.
+const EVICT_DEPTH: usize = 100;
+/// Pages written in one go for a frame where no maker runs.
 const WRITE_BATCH: usize = 32;
 /// Attempts to get a frame under latches.
 const ATTEMPTS_MAX: u32 = 100;
 /// How long a wait for a frame may take before the pool counts as full.
 const WAIT_MAX: Duration = Duration::from_secs(30);
+/// Length of one sleep: what does not raise the signal, such as an unpinned page, is seen after it.
+const SLEEP: Duration = Duration::from_millis(20);
 
 /// Frames promised to a mini-transaction; what is left returns when it is dropped.
 pub struct FrameCredit<'p> {
@@ -50,7 +52,7 @@ impl Drop for FrameCredit<'_> {
     fn drop(&mut self) {
         if self.left.get() > 0 {
             self.pool.lru.lock().promised -= self.left.get() as usize;
-            self.pool.frame_available.set();
+            self.pool.frame_available.raise();
         }
     }
 }
@@ -68,16 +70,14 @@ impl Pool {
         if count as usize > self.frames.len() / 2 {
             return Err(Error::BufferPoolFull);
         }
-        let since = Instant::now();
+        let mut need = Need::new(count as usize);
         loop {
-            let mut lists = self.lru.lock();
-            if lists.free_unpromised() >= count as usize {
-                lists.promised += count as usize;
+            need.seen = self.frame_available.seen();
+            if self.promise(count as usize) {
                 credit.left.set(count);
                 return Ok(credit);
             }
-            drop(lists);
-            self.make_room(since, count as usize)?;
+            self.make_room(&mut need)?;
         }
     }
 
@@ -93,12 +93,13 @@ impl Pool {
     ///
     /// Errors: `BufferPoolFull`, `Stopped`.
     pub(super) fn take_frame(&self) -> Result<u32> {
-        let since = Instant::now();
+        let mut need = Need::new(1);
         loop {
-            if let Some(at) = self.lru.lock().take_free(&self.frames, false) {
+            need.seen = self.frame_available.seen();
+            if let Some(at) = self.take_free(false) {
                 return Ok(at);
             }
-            self.make_room(since, EVICT_BATCH)?;
+            self.make_room(&mut need)?;
         }
     }
 
@@ -109,19 +110,22 @@ impl Pool {
     pub(super) fn take_frame_now(&self, credit: &FrameCredit<'_>) -> Result<u32> {
         self.check_running()?;
         if credit.left() > 0 {
-            if let Some(at) = self.lru.lock().take_free(&self.frames, true) {
+            if let Some(at) = self.take_free(true) {
                 credit.left.set(credit.left() - 1);
                 return Ok(at);
             }
         }
         for attempt in 0..ATTEMPTS_MAX {
-            if let Some(at) = self.lru.lock().take_free(&self.frames, false) {
+            if let Some(at) = self.take_free(false) {
                 return Ok(at);
             }
             if self.evict(EVICT_BATCH, self.frames.len()) > 0 {
                 continue;
             }
-            self.wake_cleaner();
+            self.counters
+                .waits_for_frame
+                .fetch_add(u64::from(attempt == 0), Ordering::Relaxed);
+            self.wake_maker();
             let report = self.flush_coldest_under_latches(WRITE_BATCH)?;
             if report.written == 0 && attempt > 0 {
                 std::thread::sleep(Duration::from_millis(1));
@@ -130,22 +134,57 @@ impl Pool {
         Err(Error::BufferPoolFull)
     }
 
-    fn make_room(&self, since: Instant, wanted: usize) -> Result<()> {
+    /// A free frame; a promised one for a caller that redeems a promise.
+    fn take_free(&self, redeems: bool) -> Option<u32> {
+        let mut lists = self.lru.lock();
+        let at = lists.take_free(&self.frames, redeems);
+        let left = lists.free_unpromised();
+        drop(lists);
+        self.frames_are_left(left);
+        at
+    }
+
+    fn promise(&self, count: usize) -> bool {
+        let mut lists = self.lru.lock();
+        let enough = lists.free_unpromised() >= count;
+        if enough {
+            lists.promised += count;
+        }
+        let left = lists.free_unpromised();
+        drop(lists);
+        self.frames_are_left(left);
+        enough
+    }
+
+    fn frames_are_left(&self, left: usize) {
+        if left < self.free_frames_low() {
+            self.wake_maker();
+        }
+    }
+
+    fn make_room(&self, need: &mut Need) -> Result<()> {
         self.check_running()?;
-        if self.evict(wanted.max(EVICT_BATCH), EVICT_DEPTH) > 0 {
+        let wanted = need.frames.max(EVICT_BATCH);
+        if self.evict(wanted, EVICT_DEPTH) > 0 {
             return Ok(());
         }
+        let since = match need.since {
+            Some(since) => since,
+            None => {
+                self.counters
+                    .waits_for_frame
+                    .fetch_add(1, Ordering::Relaxed);
+                *need.since.insert(Instant::now())
+            }
+        };
         if since.elapsed() > WAIT_MAX {
             return Err(Error::BufferPoolFull);
         }
-        self.counters
-            .waits_for_frame
-            .fetch_add(1, Ordering::Relaxed);
-        if self.cleaner_runs.load(Ordering::Acquire) {
-            self.cleaner_wanted.set();
-            self.frame_available.wait(Duration::from_millis(10));
+        if self.maker_runs.load(Ordering::Acquire) {
+            self.wake_maker();
+            self.frame_available.wait(need.seen, SLEEP);
         } else if self.flush_coldest(WRITE_BATCH)?.written == 0
-            && self.evict(wanted.max(EVICT_BATCH), self.frames.len()) == 0
+            && self.evict(wanted, self.frames.len()) == 0
         {
             // All pages are pinned or being read right now.
             std::thread::sleep(Duration::from_millis(1));
@@ -159,15 +198,22 @@ impl Pool {
         self.lru
             .lock()
             .coldest(&self.frames, depth, count, may_go, &mut cold);
-        let mut evicted = 0;
-        for at in cold {
-            evicted += usize::from(self.evict_frame(at));
-        }
-        evicted
+        self.evict_frames(cold)
     }
 
-    /// Evicts the page of frame `at` if it is still clean and unpinned (P5).
-    pub(super) fn evict_frame(&self, at: u32) -> bool {
+    /// Evicts those pages of `cold` frames that are still clean and unpinned; returns how many.
+    pub(super) fn evict_frames(&self, mut cold: Vec<u32>) -> usize {
+        let _section = self.critical("panic while a page was evicted");
+        cold.retain(|&at| self.take_out(at));
+        self.counters
+            .evicted
+            .fetch_add(cold.len() as u64, Ordering::Relaxed);
+        self.give_frames_back(&cold);
+        cold.len()
+    }
+
+    /// Takes the page of frame `at` out of the table if it is clean and unpinned (P5).
+    fn take_out(&self, at: u32) -> bool {
         let frame = self.frame(at);
         if !frame.try_own() {
             return false;
@@ -177,30 +223,32 @@ impl Pool {
             frame.disown(0);
             return false;
         }
-        let _section = self.critical("panic while a page was evicted");
         self.leave(at);
         self.reached("pool.evict");
-        self.give_frame_back(at);
-        self.counters.evicted.fetch_add(1, Ordering::Relaxed);
         true
-    }
-
-    /// Frames the cleaner should have at hand.
-    pub fn free_frames_target(&self) -> usize {
-        self.config
-            .free_frames_target
-            .min(self.frames.len() / 16)
-            .max(8)
-    }
-
-    /// How many frames are missing to the cleaner's target.
-    pub fn free_frames_short(&self) -> usize {
-        self.free_frames_target()
-            .saturating_sub(self.lru.lock().free_unpromised())
     }
 }
 
-fn may_go(frame: &Frame) -> bool {
+/// Somebody who needs frames.
+struct Need {
+    frames: usize,
+    /// `frame_available` before he looked.
+    seen: u32,
+    /// When he began to wait.
+    since: Option<Instant>,
+}
+
+impl Need {
+    fn new(frames: usize) -> Need {
+        Need {
+            frames,
+            seen: 0,
+            since: None,
+        }
+    }
+}
+
+pub(super) fn may_go(frame: &Frame) -> bool {
     frame.pins() == Some(0)
         && frame.load() == Load::Ready
         && frame.write_state() == WriteState::Clean

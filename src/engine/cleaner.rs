@@ -1,25 +1,24 @@
-//! The page cleaner: keeps free frames at hand, dirty pages young, and room in the log
-//! (format-redo.md section 12).
-//!
-//! The rule is simpler than the reference's formula: each round writes at least as much of the oldest
-//! changes as keeps the checkpoint age on its way to `max_modified_age_async`, proportional to how
-//! far the age is into the adaptive range, so that writing rises smoothly instead of in bursts.
+//! The page cleaner: keeps dirty pages young and room in the log (format-redo.md section 12). Free
+//! frames are the maker's business (maker.rs), how many pages a second pace.rs's.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::pace::{Limits, Pace, Seen};
 use super::storage::Storage;
 use crate::mtr::PageCtx;
 use crate::recovery::Pending;
 use crate::redo::{CheckpointNeeded, Made};
 use crate::settings::{Settings, ids};
 use crate::sync::Arc;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::words::{Error, Lsn, Result};
 
 /// Length of a round when nobody wants anything.
-const ROUND: Duration = Duration::from_millis(200);
-/// Rounds in a second.
-const ROUNDS: u64 = 5;
+const ROUND: Duration = Duration::from_millis(100);
+/// innodb_io_capacity_max when it is left alone.
+const CAPACITY_MAX_UNSET: u64 = u32::MAX as u64;
+/// Parts of the log that are made free one after the other for those who wait for room.
+const ROOM_STEPS: u64 = 32;
 
 /// The cleaner and what wakes it.
 pub(super) struct Cleaner {
@@ -29,8 +28,6 @@ pub(super) struct Cleaner {
     stop: AtomicBool,
     /// Somebody waits for log room.
     urgent: AtomicBool,
-    /// The log's end at the round before.
-    last_lsn: AtomicU64,
 }
 
 /// The hook in the log: it outlives the cleaner's engine by nothing.
@@ -55,7 +52,6 @@ impl Cleaner {
             settings: settings.clone(),
             stop: AtomicBool::new(false),
             urgent: AtomicBool::new(false),
-            last_lsn: AtomicU64::new(0),
         })
     }
 
@@ -67,13 +63,13 @@ impl Cleaner {
 
     /// The thread's body.
     pub(super) fn run(&self) {
-        self.ctx.pool.set_cleaner_runs(true);
+        let mut pace = Pace::new(Instant::now(), self.ctx.log.lsn());
         while !self.stop.load(Ordering::Acquire) {
-            let wanted = self.ctx.pool.wait_for_cleaner_work(ROUND);
+            self.ctx.pool.wait_for_cleaner_work(ROUND);
             if self.stop.load(Ordering::Acquire) {
                 break;
             }
-            match self.round(wanted) {
+            match self.round(&mut pace) {
                 Ok(()) => {}
                 Err(Error::Stopped(_)) => break,
                 Err(error) => {
@@ -82,65 +78,76 @@ impl Cleaner {
                 }
             }
         }
-        self.ctx.pool.set_cleaner_runs(false);
     }
 
-    fn round(&self, wanted: bool) -> Result<()> {
-        let capacity_max = self.settings.uint(ids::IO_CAPACITY_MAX).min(20_000) as usize;
-        self.ctx.pool.refill_free_frames(capacity_max)?;
+    fn round(&self, pace: &mut Pace) -> Result<()> {
         if self.urgent.swap(false, Ordering::AcqRel) {
-            return self.make_room();
+            self.make_room()?;
         }
-        let quota = self.quota(wanted);
+        let pool = &self.ctx.pool;
+        let (limits, seen) = (self.limits(), self.look());
+        if pace.second_is_over(seen.now) {
+            let reach = Lsn(seen.lsn.0.saturating_sub(seen.age) + pace.redo_in_3_seconds(&seen));
+            let waiting = pool.dirty_below(reach, limits.most_pages() * 3);
+            pace.average(&seen, waiting, &limits);
+        }
+        let quota = pace.pages_due(&seen, &limits);
         if quota > 0 {
-            self.ctx.pool.flush_oldest(Lsn(u64::MAX), quota)?;
+            let report = pool.flush_oldest(Lsn(u64::MAX), quota)?;
+            pace.wrote(report.written + report.dropped);
         }
         self.checkpoint_if_useful()
     }
 
-    /// Statements wait: write what holds the checkpoint back, then make one.
+    /// Statements wait: write what holds the checkpoint back, and make one after each part, so that
+    /// the first go on early.
     fn make_room(&self) -> Result<()> {
         let capacity = self.ctx.log.capacity();
         let lsn = self.ctx.log.lsn().0;
         // A good step beyond what is needed, so that the next wait is not at the next append.
         let target = Lsn(lsn.saturating_sub(capacity.max_modified_age_async / 4 * 3));
-        self.ctx.pool.flush_to(target)?;
-        self.checkpoint()?;
-        Ok(())
+        loop {
+            // Pages that wait for recovery hold the checkpoint back, too, but no write helps there.
+            let oldest = self.ctx.pool.oldest_modification();
+            let part = oldest.map_or(target, |oldest| {
+                Lsn(oldest.0 + capacity.log_capacity / ROOM_STEPS)
+            });
+            self.ctx.pool.flush_to(part.min(target))?;
+            self.checkpoint()?;
+            if part >= target || self.stop.load(Ordering::Acquire) {
+                return Ok(());
+            }
+        }
     }
 
-    /// Pages to write in this round.
-    fn quota(&self, wanted: bool) -> usize {
-        let dirty = self.ctx.pool.dirty_count();
-        if dirty == 0 {
-            return 0;
-        }
-        let per_round = |rate: u64| (rate / ROUNDS).max(1) as usize;
-        let low = per_round(self.settings.uint(ids::IO_CAPACITY));
-        let high = per_round(self.settings.uint(ids::IO_CAPACITY_MAX).min(100_000));
-        let counts = self.ctx.pool.counts();
-        let dirty_pct = dirty as f64 * 100.0 / counts.frames.max(1) as f64;
-        let pct_max = self.settings.double(ids::MAX_DIRTY_PAGES_PCT).max(1.0);
-        let pct_low = self.settings.double(ids::MAX_DIRTY_PAGES_PCT_LWM);
+    fn limits(&self) -> Limits {
+        let settings = &self.settings;
         let capacity = self.ctx.log.capacity();
-        let age = self.oldest_age() as f64;
-        let low_age =
-            capacity.log_capacity as f64 * self.settings.double(ids::ADAPTIVE_FLUSHING_LWM) / 100.0;
-        let by_age = (age - low_age) / (capacity.max_modified_age_async as f64 - low_age).max(1.0);
-        let by_dirty = match pct_low > 0.0 {
-            true => (dirty_pct - pct_low) / (pct_max - pct_low).max(1.0),
-            false => (dirty_pct - pct_max) / pct_max + f64::from(u8::from(dirty_pct > pct_max)),
-        };
-        let pressure = by_age.max(by_dirty).clamp(0.0, 1.0);
-        let lsn = self.ctx.log.lsn().0;
-        // Relaxed: this thread's own note.
-        let idle = self.last_lsn.swap(lsn, Ordering::Relaxed) == lsn;
-        if pressure <= 0.0 {
-            // Nothing presses. While nobody writes, pages trickle out, so that a restart finds little
-            // to do; else their syncs would only delay commits.
-            return if idle && !wanted { low } else { 0 };
+        let io_capacity = settings.uint(ids::IO_CAPACITY);
+        let set = settings.uint(ids::IO_CAPACITY_MAX);
+        Limits {
+            io_capacity: io_capacity as f64,
+            io_capacity_max: (set != CAPACITY_MAX_UNSET).then_some(set.max(io_capacity) as f64),
+            adaptive: settings.is_on(ids::ADAPTIVE_FLUSHING),
+            rounds: settings.uint(ids::FLUSHING_AVG_LOOPS) as f64,
+            low_age: capacity.log_capacity as f64 * settings.double(ids::ADAPTIVE_FLUSHING_LWM)
+                / 100.0,
+            high_age: capacity.max_modified_age_async as f64,
+            dirty_pct_low: settings.double(ids::MAX_DIRTY_PAGES_PCT_LWM),
+            dirty_pct_max: settings.double(ids::MAX_DIRTY_PAGES_PCT),
+            batch: self.ctx.pool.batch_pages(),
         }
-        low + ((high.saturating_sub(low)) as f64 * pressure * pressure) as usize
+    }
+
+    fn look(&self) -> Seen {
+        let counts = self.ctx.pool.counts();
+        Seen {
+            now: Instant::now(),
+            lsn: self.ctx.log.lsn(),
+            age: self.oldest_age(),
+            dirty: counts.dirty,
+            frames: counts.frames,
+        }
     }
 
     /// Bytes of log since the oldest change that no file has.

@@ -1,8 +1,9 @@
-//! Background threads: the page cleaner, the log flusher.
+//! Background threads: the page cleaner, the maker of free frames, the log flusher.
 
 use std::time::Duration;
 
 use super::cleaner::Cleaner;
+use super::maker::Maker;
 use crate::mtr::PageCtx;
 use crate::os::thread::{OnPanic, Threads};
 use crate::settings::{Counter, Counters, Settings, ids};
@@ -42,6 +43,7 @@ pub(super) struct Background {
     pub(super) settings: Arc<Settings>,
     pub(super) counters: Arc<Counters>,
     pub(super) cleaner: Arc<Cleaner>,
+    pub(super) maker: Maker,
     pub(super) log_stop: Stop,
 }
 
@@ -62,6 +64,8 @@ impl Background {
         let this = self.clone();
         threads.start("xt_cleaner", move || this.cleaner.run())?;
         let this = self.clone();
+        threads.start("xt_maker", move || this.maker.run())?;
+        let this = self.clone();
         threads.start("xt_log", move || this.flush_log_now_and_then())
     }
 
@@ -69,6 +73,7 @@ impl Background {
     pub(super) fn stop(&self) {
         self.log_stop.set();
         self.cleaner.stop();
+        self.maker.stop();
     }
 
     /// For commits that did not sync the log (innodb_flush_log_at_trx_commit 0 and 2).

@@ -14,7 +14,7 @@
 //! Latches: the session list and the state are taken with nothing else held.
 //! Crash:   `open` recovers; a frozen engine closes without writing.
 //! Read:    types.rs, open.rs, places.rs, create.rs, storage.rs, transactions.rs, master.rs,
-//!          cleaner.rs, session.rs, handle.rs, autoinc.rs, stats.rs, check.rs, tables.rs, locks.rs,
+//!          cleaner.rs, pace.rs, maker.rs, session.rs, handle.rs, autoinc.rs, stats.rs, check.rs, tables.rs, locks.rs,
 //!          report.rs.
 
 #![forbid(unsafe_code)]
@@ -25,8 +25,12 @@ mod cleaner;
 mod create;
 mod handle;
 mod locks;
+mod maker;
 mod master;
 mod open;
+mod pace;
+#[cfg(test)]
+mod pace_tests;
 mod places;
 mod report;
 mod session;

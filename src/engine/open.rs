@@ -3,6 +3,7 @@
 use super::cleaner::{Cleaner, WakeCleaner};
 use super::create::create;
 use super::locks;
+use super::maker::Maker;
 use super::master::{Background, Stop, on_panic};
 use super::places::Setup;
 use super::storage::{self, Found, Storage};
@@ -71,6 +72,7 @@ impl Floor {
                 settings: settings.clone(),
                 counters: counters.clone(),
                 cleaner,
+                maker: Maker::new(&storage.ctx, settings),
                 log_stop: Stop::default(),
             }),
             threads: Threads::new(on_panic(&storage.ctx)),

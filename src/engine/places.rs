@@ -61,9 +61,7 @@ impl Setup {
         let buffering = settings.is_on(ids::LOG_FILE_BUFFERING) || commit == 2;
         let mut pool = PoolConfig::new(settings.uint(ids::BUFFER_POOL_SIZE) as usize, page_size);
         pool.old_blocks_time_ms = settings.uint(ids::OLD_BLOCKS_TIME) as u32;
-        // A small pool must not be kept mostly free.
-        let frames = pool.bytes / page_size;
-        pool.free_frames_target = (settings.uint(ids::LRU_SCAN_DEPTH) as usize).min(frames / 16);
+        pool.free_frames_target = settings.uint(ids::LRU_SCAN_DEPTH) as usize;
         Ok(Setup {
             places: Places {
                 data_dir: datadir.into(),

@@ -108,6 +108,7 @@ impl Engine {
         set(Counter::BufferPoolBytesDirty, pool.dirty as u64 * page);
         set(Counter::BufferPoolReads, pool.reads);
         set(Counter::BufferPoolPagesFlushed, pool.written);
+        set(Counter::BufferPoolPagesLruFlushed, pool.written_cold);
         set(Counter::BufferPoolPagesLruFreed, pool.evicted);
         set(Counter::BufferPoolWaitFree, pool.waits_for_frame);
         set(Counter::PagesRead, pool.reads);

@@ -227,7 +227,8 @@ impl History {
 fn work(pages: &TestPages, random: &mut Random, history: &mut History) -> Lsn {
     let mut durable = Lsn(0);
     for step in 0..600 {
-        let done = match random.below(12) {
+        let done = match random.below(13) {
+            12 => pages.ctx.pool.make_free_frames(64).map(drop),
             0 => pages.ctx.log.flush_all(),
             1 => pages
                 .ctx

@@ -22,6 +22,8 @@ mod commit;
 mod crash_tests;
 mod critical;
 mod ctx;
+#[cfg(test)]
+mod maker_tests;
 mod memo;
 #[expect(
     clippy::module_inception,

@@ -73,10 +73,8 @@ fn read(pages: &TestPages, id: PageId, value: u64) {
 
 fn clean(pages: &TestPages, running: &AtomicBool) {
     let pool = &pages.ctx.pool;
-    pool.set_cleaner_runs(true);
     while running.load(Ordering::Acquire) {
         pool.wait_for_cleaner_work(Duration::from_millis(2));
-        pool.refill_free_frames(64).expect("frames");
         pool.flush_oldest(Lsn(u64::MAX), 20).expect("flush");
         let oldest = || pool.oldest_modification();
         pages
@@ -85,7 +83,16 @@ fn clean(pages: &TestPages, running: &AtomicBool) {
             .checkpoint(&pages.ctx.spaces, oldest)
             .expect("a checkpoint");
     }
-    pool.set_cleaner_runs(false);
+}
+
+fn make_frames(pages: &TestPages, running: &AtomicBool) {
+    let pool = &pages.ctx.pool;
+    pool.set_maker_runs(true);
+    while running.load(Ordering::Acquire) {
+        pool.wait_for_maker_work(Duration::from_millis(2));
+        pool.make_free_frames(64).expect("frames");
+    }
+    pool.set_maker_runs(false);
 }
 
 fn run(seed: u64, with_cleaner: bool) {
@@ -100,6 +107,7 @@ fn run(seed: u64, with_cleaner: bool) {
     std::thread::scope(|scope| {
         if with_cleaner {
             scope.spawn(|| clean(&pages, &running));
+            scope.spawn(|| make_frames(&pages, &running));
         }
         let workers: Vec<_> = (0..4)
             .map(|worker| {

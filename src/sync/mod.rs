@@ -29,7 +29,7 @@ pub mod slots;
 mod tests;
 pub mod watermark;
 
-pub use event::Event;
+pub use event::{Event, Signal};
 pub use gate::{Gate, GateGuard};
 pub use group::{GroupLock, Turn};
 pub use latch::{Latch, Mode};

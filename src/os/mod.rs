@@ -13,7 +13,8 @@
 //!          that waits for a device.
 //! Crash:   the place where a power cut is simulated (sim.rs) and a kill is planted
 //!          (crash_point.rs).
-//! Read:    file.rs, real.rs, sim.rs, sim_disk.rs, sim_record.rs, crash_point.rs, thread.rs, aligned.rs.
+//! Read:    file.rs, real.rs, sim.rs, sim_fault.rs, sim_disk.rs, sim_record.rs, crash_point.rs,
+//!          thread.rs, aligned.rs.
 
 /// Memory at addresses that direct I/O accepts.
 pub mod aligned;
@@ -31,6 +32,8 @@ pub mod real;
 pub mod sim;
 
 mod sim_disk;
+
+mod sim_fault;
 
 /// Recorded runs of the simulation, and the states they pass through.
 pub mod sim_record;

@@ -21,66 +21,10 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, Rank};
 use crate::words::{Error, Result};
 
+pub use super::sim_fault::{Blow, Call};
+
 const SECTOR: usize = 512;
 const BLOCK: usize = 4096;
-
-/// A call that a fault may hit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Call {
-    /// `File::read_at`.
-    Read,
-    /// `File::write_at`, `truncate`, `punch`.
-    Write,
-    /// `File::sync_data`, `Vfs::sync_dir`.
-    Sync,
-    /// `File::allocate`.
-    Allocate,
-    /// Opening, creating, renaming, removing, listing.
-    Name,
-}
-
-/// What hits the n-th call, or the first call after it that can fail so.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Blow {
-    /// EIO, once.
-    Eio,
-    /// EIO from there on, for all calls.
-    EioForGood,
-    /// ENOSPC, once; whatever needs room.
-    Enospc,
-    /// ENOSPC from there on.
-    EnospcForGood,
-    /// The transfer stops half-way; the caller must go on.
-    Short,
-    /// EINTR, three times.
-    Eintr,
-    /// EIO of a sync, once.
-    Fsync,
-}
-
-impl Blow {
-    /// All of them.
-    pub const ALL: [Blow; 7] = [
-        Blow::Eio,
-        Blow::EioForGood,
-        Blow::Enospc,
-        Blow::EnospcForGood,
-        Blow::Short,
-        Blow::Eintr,
-        Blow::Fsync,
-    ];
-
-    fn can_hit(self, call: Call, creates: bool) -> bool {
-        match self {
-            Blow::Eio | Blow::EioForGood => true,
-            Blow::Enospc | Blow::EnospcForGood => {
-                matches!(call, Call::Write | Call::Allocate) || creates
-            }
-            Blow::Short | Blow::Eintr => matches!(call, Call::Read | Call::Write),
-            Blow::Fsync => call == Call::Sync,
-        }
-    }
-}
 
 /// How a transfer is disturbed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

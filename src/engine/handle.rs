@@ -166,6 +166,7 @@ impl TableHandle {
             let id = self.table.id();
             session.run(self.patience, |op| row::lock_table(op, id, mode))?;
         }
+        session.use_table(self.locking == Locking::None);
         self.in_use = Some(in_use);
         self.read_columns = all_columns(&self.image);
         self.write_columns = all_columns(&self.image);
@@ -380,8 +381,7 @@ impl TableHandle {
     }
 
     /// Position of the row read last; `row` is its image.
-    pub fn position(&mut self, row: &[u8], position: &mut [u8]) -> Result<()> {
-        let _ = row;
+    pub fn position(&mut self, _row: &[u8], position: &mut [u8]) -> Result<()> {
         self.check_current()?;
         self.template
             .store_position(self.table.def(), &self.current, position);
@@ -532,14 +532,12 @@ impl TableHandle {
     }
 
     /// About `rows` inserts follow; 0 = unknown.
-    pub fn bulk_begin(&mut self, session: &mut Session, rows: u64) -> Result<()> {
-        let _ = (session, rows);
+    pub fn bulk_begin(&mut self, _session: &mut Session, _rows: u64) -> Result<()> {
         Ok(())
     }
 
     /// They are over.
-    pub fn bulk_end(&mut self, session: &mut Session) -> Result<()> {
-        let _ = session;
+    pub fn bulk_end(&mut self, _session: &mut Session) -> Result<()> {
         Ok(())
     }
 }

@@ -130,7 +130,7 @@ impl Session {
     /// The statement succeeded.
     pub fn statement_end(&mut self) -> Result<()> {
         self.trx.end_statement();
-        self.trx.facts().set_tables_in_use(0);
+        self.trx.facts().use_no_table();
         Ok(())
     }
 
@@ -140,6 +140,12 @@ impl Session {
             self.undo_to(self.trx.statement_start())?;
         }
         self.statement_end()
+    }
+
+    /// The running statement uses one more table. `plainly`: without locks.
+    pub(super) fn use_table(&mut self, plainly: bool) {
+        let plainly = plainly && self.statement.autocommit;
+        self.trx.facts().use_table(plainly);
     }
 
     /// What the running statement is.

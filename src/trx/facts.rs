@@ -153,14 +153,17 @@ impl TrxFacts {
         self.operation.store(operation as u8, Ordering::Relaxed);
     }
 
-    /// Tells how many tables the running statement uses.
-    pub fn set_tables_in_use(&self, count: u32) {
-        self.tables_in_use.store(count, Ordering::Relaxed);
+    /// The running statement uses one more table. `plainly`: in autocommit, and without locks.
+    pub fn use_table(&self, plainly: bool) {
+        let first = self.tables_in_use.fetch_add(1, Ordering::Relaxed) == 0;
+        let so_far = first || self.autocommit_non_locking.load(Ordering::Relaxed);
+        self.autocommit_non_locking
+            .store(so_far && plainly, Ordering::Relaxed);
     }
 
-    /// Tells that this is a plain SELECT in autocommit.
-    pub fn set_autocommit_non_locking(&self, is: bool) {
-        self.autocommit_non_locking.store(is, Ordering::Relaxed);
+    /// No statement runs.
+    pub fn use_no_table(&self) {
+        self.tables_in_use.store(0, Ordering::Relaxed);
     }
 
     /// Tells the session's checks.

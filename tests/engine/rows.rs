@@ -446,6 +446,40 @@ fn a_wait_for_a_lock_shows_in_the_report_and_ends_with_the_commit() {
         );
         assert_eq!(lock.data.as_deref(), Some("7"));
     }
+    // A third session reads plainly, in autocommit.
+    let mut third = session(&engine, Isolation::RepeatableRead);
+    let mut table_of_third = table(&engine);
+    let autocommit = StatementFlags {
+        autocommit: true,
+        ..StatementFlags::default()
+    };
+    third.statement_begin(autocommit).expect("begun");
+    let plainly = TableUse {
+        lock: LockMode::None,
+        wait: Wait::Default,
+        write: false,
+        lock_table: false,
+    };
+    table_of_third
+        .begin_use(&mut third, &plainly)
+        .expect("bound");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let report = engine.lock_report();
+    let mut uses: Vec<_> = report
+        .transactions
+        .iter()
+        .map(|trx| (trx.state, trx.tables_in_use, trx.autocommit_non_locking))
+        .collect();
+    uses.sort_unstable();
+    let expected = [
+        ("LOCK WAIT", 1, false),
+        ("RUNNING", 0, false),
+        ("RUNNING", 1, true),
+    ];
+    assert_eq!(uses, expected);
+    end(&mut third, &mut table_of_third, Ok(())).expect("ended");
+    third.close();
+    drop(table_of_third);
     first.commit().expect("a commit");
     assert_eq!(waiter.join().expect("no panic"), Err(Error::KeyNotFound));
     first.close();

@@ -181,6 +181,34 @@ static void open_library(loader *l, library *lib, const char *path, host_error *
     }
 }
 
+/* Cuts the last part off a path; the root and a bare name become "". */
+static void cut_last_part(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    *(slash != NULL ? slash : path) = '\0';
+}
+
+const char *loader_default_directory(void)
+{
+    static char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof "/lib/xtradb/libxtradb.so");
+    size_t folder;
+
+    path[length > 0 ? length : 0] = '\0';
+    cut_last_part(path);
+    folder = strlen(path);
+    strcpy(path + folder, "/libxtradb.so");
+    if (access(path, R_OK) == 0) {
+        path[folder > 0 ? folder : 1] = '\0';
+        return path;
+    }
+    path[folder] = '\0';
+    cut_last_part(path);
+    strcat(path, "/lib/xtradb");
+    return path;
+}
+
 library *library_hold(loader *l, const char *soname, host_error *error)
 {
     char name[LIBRARY_NAME_MAX + 1], path[PATH_MAX];

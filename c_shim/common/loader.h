@@ -43,6 +43,10 @@ typedef struct loader {
     unsigned copies;
 } loader;
 
+/* Where libraries are when nobody says: beside this program if libxtradb.so is there (a build), else in
+ * ../lib/xtradb (an installation). Static. */
+const char *loader_default_directory(void);
+
 /* The name with ".so" at its end. False: the name has a directory part, is empty or too long. */
 bool library_file_name(const char *soname, char name[LIBRARY_NAME_MAX + 1]);
 

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "defaults.h"
+#include "loader.h"
 #include "log.h"
 
 enum kind {
@@ -36,7 +37,7 @@ static const struct definition definitions[] = {
     { "batch", 'B', KIND_BOOL, AT(batch), "tab-separated output, no history" },
     { "column-names", 0, KIND_BOOL, AT(column_names), "column names in results (default)" },
     { "database", 'D', KIND_STRING, AT(database), "database to use" },
-    { "datadir", 'h', KIND_STRING, AT(datadir), "data directory (default .)" },
+    { "datadir", 'h', KIND_STRING, AT(datadir), "data directory, must be there (default .)" },
     { "default-storage-engine", 0, KIND_STRING, AT(default_storage_engine),
       "engine of CREATE TABLE without ENGINE= (default InnoDB)" },
     { "execute", 'e', KIND_LIST, AT(execute), "statements to run; may be repeated" },
@@ -48,7 +49,8 @@ static const struct definition definitions[] = {
     { "log-error", 0, KIND_STRING, AT(log_error), "file of the error log (default stderr)" },
     { "log-warnings", 'W', KIND_SIZE, AT(log_warnings),
       "0 errors, 1 or 2 and warnings (default), 3 and notes" },
-    { "plugin-dir", 0, KIND_STRING, AT(plugin_dir), "where libraries are looked up" },
+    { "plugin-dir", 0, KIND_STRING, AT(plugin_dir),
+      "where libraries are (default: beside the host, or ../lib/xtradb)" },
     { "plugin-load", 0, KIND_LIST_NEW, AT(plugin_lists),
       "plugins to load: name=lib;name=lib;lib" },
     { "plugin-load-add", 0, KIND_LIST, AT(plugin_lists), "more of them; may be repeated" },
@@ -510,7 +512,7 @@ int options_read(host_options *o, int argc, char **argv)
     *o = (host_options){ .column_names = true, .step_timeout = 60, .log_warnings = 2 };
     o->datadir = copy(".");
     o->default_storage_engine = copy("InnoDB");
-    o->plugin_dir = copy("/usr/local/lib/xtradb");
+    o->plugin_dir = copy(loader_default_directory());
     argc--;
     argv++;
     result = read_defaults(o, &argc, &argv);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loader.h"
+
 static const char *const help =
     "xtradb-tpcc: the TPC-C workload on a storage engine behind include/xtradb.h\n"
     "\n"
@@ -14,7 +16,7 @@ static const char *const help =
     "\n"
     "  --datadir=DIR        data directory; made if it is not there\n"
     "  --plugin-load=LIST   as MariaDB's: name=library;... or library   (InnoDB=libxtradb.so)\n"
-    "  --plugin-dir=DIR     where libraries are                         (beside this program)\n"
+    "  --plugin-dir=DIR     where libraries are                         (beside this program, or ../lib/xtradb)\n"
     "  --innodb-NAME=VALUE  a setting of the engine\n"
     "  --warehouses=N       to load                                     (1)\n"
     "  --items=N --customers=N   smaller than standard, for tests       (100000, 3000)\n"
@@ -151,26 +153,11 @@ static bool take_option(options *o, int option, const char *value)
     }
 }
 
-/* The folder that this program stands in. */
-static const char *own_directory(void)
-{
-    static char path[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    char *slash;
-
-    path[length > 0 ? length : 0] = '\0';
-    slash = strrchr(path, '/');
-    if (slash == NULL)
-        return ".";
-    *slash = '\0';
-    return path;
-}
-
 static void set_defaults(options *o)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
-    *o = (options){ .plugin_load = "InnoDB=libxtradb.so", .plugin_dir = own_directory(),
+    *o = (options){ .plugin_load = "InnoDB=libxtradb.so", .plugin_dir = loader_default_directory(),
                     .threads = 2, .load_threads = processors < 1 ? 1 : (int)processors,
                     .seconds = 20, .warmup = 2, .isolation = XT_ISOLATION_REPEATABLE_READ,
                     .seed = 1 };

@@ -54,6 +54,29 @@ fn install_and_uninstall_swap_a_library_for_the_build_that_lies_there_now() {
 }
 
 #[test]
+fn the_library_is_found_beside_the_program_and_where_install_puts_it() {
+    for (programs, libraries) in [("target", "target"), ("usr/bin", "usr/lib/xtradb")] {
+        let scratch = Scratch::new("found");
+        let copy = |name: &str, folder: &str| {
+            let to = scratch.dir(folder).join(name);
+            std::fs::copy(artifact(name), &to).expect("it can be copied");
+            to
+        };
+        let program = copy("xtradb-host", programs);
+        copy("libxtradb.so", libraries);
+        let output = run_ok(
+            Command::new(program)
+                .args(["--no-defaults", "--ignore-builtin-innodb", "--batch"])
+                .arg("--plugin-load=innodb=libxtradb.so")
+                .arg(format!("--datadir={}", scratch.dir("data").display()))
+                .args(["-e", "SELECT @@plugin_dir"]),
+        );
+        let folder = scratch.path().join(libraries);
+        assert!(String::from_utf8_lossy(&output).contains(&*folder.to_string_lossy()));
+    }
+}
+
+#[test]
 fn results_are_printed_as_the_mariadb_client_prints_them() {
     replay("output.txt");
 }

@@ -61,12 +61,12 @@ void report_run(const bench *b, const results *r)
            "%.2f of the mean)\n\n", notpm(r), per_second((double)all, r), r->elapsed,
            b->options->threads, b->options->threads == 1 ? "" : "s", b->size.warehouses,
            b->size.warehouses == 1 ? "" : "s", worst_second(r));
-    printf("%-13s %9s %7s %11s %9s %9s  %8s %8s %8s %8s ms\n", "", "committed", "share",
+    printf("%-13s %9s %7s %12s %9s %9s  %8s %8s %8s %8s ms\n", "", "committed", "share",
            "rolled back", "deadlocks", "timeouts", "p50", "p95", "p99", "max");
     for (unsigned k = 0; k < KIND_COUNT; k++) {
         const kind_totals *t = &r->kinds[k];
 
-        printf("%-13s %9llu %5.1f %% %11llu %9llu %9llu  %8.2f %8.2f %8.2f %8.2f\n", kind_name(k),
+        printf("%-13s %9llu %5.1f %% %12llu %9llu %9llu  %8.2f %8.2f %8.2f %8.2f\n", kind_name(k),
                (unsigned long long)t->committed,
                all > 0 ? 100.0 * (double)t->latency.count / (double)all : 0,
                (unsigned long long)t->rolled_back, (unsigned long long)t->deadlocks,

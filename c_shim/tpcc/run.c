@@ -99,8 +99,8 @@ static void *worker_main(void *argument)
 
 static void print_second(int at, const second *s)
 {
-    printf("%6d s%s  %7u tx/s  %6u new orders  %7.2f p50  %7.2f p95  %7.2f p99  %8.2f max ms", at,
-           at < 0 ? " warm-up" : "", s->transactions, s->kinds[NEW_ORDER], (double)s->p50 / 1e3,
+    printf("%6d s %-7s %7u tx/s  %6u new orders  %7.2f p50  %7.2f p95  %7.2f p99  %8.2f max ms", at,
+           at < 0 ? "warm-up" : "", s->transactions, s->kinds[NEW_ORDER], (double)s->p50 / 1e3,
            (double)s->p95 / 1e3, (double)s->p99 / 1e3, (double)s->max / 1e3);
     if (s->retries > 0)
         printf("  %u retries", s->retries);

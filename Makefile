@@ -11,7 +11,7 @@ OUT      := $(TARGET)/$(PROFILE)
 profile   = $(if $(filter release,$(PROFILE)),--release,)
 PROGRAMS := $(patsubst c_shim/%/main.c,xtradb-%,$(wildcard c_shim/*/main.c))
 
-.PHONY: help setup build demo test soak-powercut check lint install clean test-build
+.PHONY: help setup build demo test soak-powercut check lint install uninstall clean test-build
 
 help:
 	@echo 'make demo      installs what is missing, builds, and shows the engine at work'
@@ -20,7 +20,8 @@ help:
 	@echo 'make build     the library, xtradb-host and xtradb-tpcc, in $(OUT)'
 	@echo 'make check     format, lints, layers, documents, licences, exported symbols, headers'
 	@echo 'make setup     installs what is missing (as root), or prints the command'
-	@echo 'make install   DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)'
+	@echo 'make install   DESTDIR=$(DESTDIR) PREFIX=$(PREFIX); make uninstall takes it out again'
+	@echo 'make clean     removes what was built'
 	@echo 'PROFILE=debug builds with assertions and latch-order checks'
 
 setup:
@@ -68,6 +69,13 @@ install: build
 	install -m 755 $(PROGRAMS:%=$(OUT)/%) '$(DESTDIR)$(PREFIX)/bin'
 	cd include && find . -name '*.h' -exec install -D -m 644 {} '$(abspath $(DESTDIR)$(PREFIX))/include/{}' \;
 	install -m 644 README.md CHANGELOG.md LICENSE '$(DESTDIR)$(PREFIX)/share/doc/xtradb'
+
+# What install made, and its folders if nothing else is in them.
+uninstall:
+	rm -f '$(DESTDIR)$(PREFIX)/lib/xtradb/libxtradb.so' $(PROGRAMS:%='$(DESTDIR)$(PREFIX)/bin/%')
+	cd include && find . -name '*.h' -exec rm -f '$(abspath $(DESTDIR)$(PREFIX))/include/{}' \;
+	cd '$(DESTDIR)$(PREFIX)/share/doc/xtradb' 2>/dev/null && rm -f README.md CHANGELOG.md LICENSE || true
+	rmdir '$(DESTDIR)$(PREFIX)/lib/xtradb' '$(DESTDIR)$(PREFIX)/include/xtradb' '$(DESTDIR)$(PREFIX)/share/doc/xtradb' 2>/dev/null || true
 
 clean:
 	$(CARGO) clean

@@ -68,7 +68,7 @@ typedef xt_status xt_plugins_fn(const xt_plugin **plugins, uint32_t *count);
 
 /** xt_engine_config.flags: unknown settings are a warning in the log instead of an error. */
 #define XT_INIT_LOOSE_SETTINGS 1u
-/** A fresh data directory may be created if the directory has no ibdata1 (default: it may). */
+/** The directory must hold an instance. Without this flag a directory without one gets a new one. */
 #define XT_INIT_NO_CREATE 2u
 
 typedef struct xt_engine_config {

@@ -155,7 +155,7 @@ typedef struct xt_xid {
 } xt_xid;
 
 /** Prepares the session's transaction under `xid`: after XT_OK it survives a crash.
- *  Thread: owner. Codes: common, XT_WRONG_ORDER, XT_UNSUPPORTED (before 1.0 of XA), XT_IO. */
+ *  Thread: owner. Codes: common, XT_WRONG_ORDER, XT_UNSUPPORTED (a version without XA), XT_IO. */
 typedef xt_status xt_trx_prepare_fn(xt_session *session, const xt_xid *xid);
 
 /** Commits or rolls back a prepared transaction that no session owns.

@@ -15,13 +15,28 @@
  *  | TIME2 DATETIME2 TIMESTAMP2| 3, 5, 4 + (decimals+1)/2 | big-endian, "packed" (memcmp order)  |
  *  | DATE TIME DATETIME        | 4 3 8                    | the formats before 5.6, for tables   |
  *  | TIMESTAMP                 | 4                        | that have them; little-endian        |
- *  | STRING (CHAR, BINARY)     | octets                   | padded to full length                |
+ *  | STRING (CHAR, BINARY)     | octets                   | padded to full length: CHAR with the |
+ *  |                           |                          | pad character, BINARY with zeros     |
  *  | VARCHAR                   | length_bytes + octets    | length (1 or 2 bytes little-endian), |
  *  |                           |                          | data; what follows is undefined      |
  *  | BLOB family, GEOMETRY     | length_bytes + 8         | length (1..4 bytes little-endian),   |
  *  |                           |                          | pointer (host byte order) to data    |
  *  | ENUM, SET                 | 1,2 / 1,2,3,4,8          | little-endian number / bit set       |
  *  | BIT                       | (bits + 7) / 8           | big-endian, whole bytes              |
+ *
+ * DECIMAL: the digits before the point, then those after it, each in groups of nine counted from the
+ * point; a group is a big-endian number of 4 bytes, the rest (first before, last after the point) of
+ * 1 2 3 4 5 6 7 8 digits has 1 1 2 2 3 3 4 4 bytes. Negative: all bytes inverted. Then the first
+ * byte's highest bit is flipped. DECIMAL(5,2) 1.50 is 80 01 32, -1.50 is 7F FE CD.
+ *
+ * "Packed" times, f = (decimals + 1) / 2 bytes of fraction in units of 100^-f seconds:
+ *   DATETIME2   ((year*13 + month) << 22 | day << 17 | hour << 12 | minute << 6 | second)
+ *               + 0x8000000000 in 5 bytes, then the fraction in f bytes
+ *   TIMESTAMP2  seconds since 1970 UTC in 4 bytes, then the fraction in f bytes
+ *   TIME2       t = hour << 12 | minute << 6 | second, with the fraction below it: in 3 + f bytes
+ *               (0x800000 << 8f) + (t << 8f | fraction), or minus that if the time is negative
+ * Before 5.6, as decimal digits of one number: DATE yyyymmdd, TIME hhmmss, DATETIME yyyymmddhhmmss;
+ * TIMESTAMP: seconds since 1970 UTC.
  *
  * A nullable column has a bit in a null byte: row[null_offset] & null_mask, 1 = NULL; the column's
  * own bytes are then undefined on input and zero-filled on output. Bits of the null bytes that
@@ -33,8 +48,10 @@
  * KEY IMAGE (index_read, records_in_range). The key's parts in order, each
  *
  *    [1 byte: 1 = NULL, 0]   only if the column is nullable
- *    [2 bytes length LE]     only VARCHAR and BLOB family
+ *    [2 bytes length LE]     only VARCHAR and BLOB family, whatever their length_bytes
  *    part.length bytes       fixed types: as in the row; strings: data, rest undefined
+ *
+ * A NULL part has its full length; what follows its first byte is not looked at.
  *
  * A key may end after any part. With XT_FIND_PREFIX and XT_FIND_PREFIX_LAST it may also end inside
  * a string part. Lengths and prefixes are bytes, not characters.

@@ -108,7 +108,7 @@ impl Catalog {
                 reserved: 0,
             })
             .collect();
-        let description = "Transactions, row locks, foreign keys; InnoDB's files";
+        let description = "Transactions, row locks, savepoints; InnoDB's files";
         let mut plugins = vec![plugin_view("InnoDB", description, ptr::null(), &mut memory)];
         for (table, view) in TABLES.iter().zip(&tables) {
             plugins.push(plugin_view(

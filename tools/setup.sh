@@ -20,7 +20,7 @@ case "${1:-}" in
     '') ;;
     --check) mode=check ;;
     --version) mode=version ;;
-    *) sed -n '2,12p' "$0"; exit 2 ;;
+    *) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -89,6 +89,7 @@ binaries_there() {
 
 newest_complete_version() {
     local version
+    say 'looking for the newest MariaDB of which everything can be fetched (a minute or two)' >&2
     source_options
     for version in $(apt-cache "${apt_source[@]}" madison mariadb-server | awk -F'|' '{gsub(/ /,"",$2); print $2}' | sort -uVr); do
         if binaries_there "$version" && source_there "$version"; then

@@ -19,7 +19,9 @@ children=()
 
 bold=
 plain=
+terminal=
 if [ -t 1 ]; then
+    terminal=yes
     bold=$(printf '\033[1m')
     plain=$(printf '\033[0m')
 fi
@@ -74,7 +76,7 @@ SELECT COUNT(*), SUM(total) FROM orders;
 SELECT id, name, balance, standing FROM customers WHERE id BETWEEN 4 AND 8;
 SHOW CREATE TABLE customers\G
 SQL
-grep -q '1500' "$work/shop" || fail 'the orders are not all there'
+grep -q '| *1500 | *14071875.00 |' "$work/shop" || fail 'the orders are not all there'
 grep -q 'ENGINE=InnoDB' "$work/shop" || fail 'the table is not in InnoDB'
 
 announce 'A data directory that the stock server wrote is opened and read'
@@ -87,7 +89,7 @@ SELECT COUNT(*), MIN(id), MAX(id) FROM s_dynamic;
 SELECT id, a, b FROM s_dynamic LIMIT 5;
 SELECT id, kind FROM s_blob_dynamic;
 SQL
-grep -q 'many pages' "$work/sample" || fail 'the rows of the sample are not there'
+grep -q '| *360 | *1 | *400 |' "$work/sample" && grep -q 'many pages' "$work/sample" || fail 'the rows of the sample are not there'
 
 announce 'Four sessions commit, the process is killed in the middle, and the ledger is held against the files'
 cc -std=gnu11 -O2 -pthread -Iinclude tests/crash/writers.c -o "$work/writers" -ldl
@@ -97,7 +99,7 @@ for kill in 1 2 3; do
     children=($!)
     for _ in 1 2 3 4; do
         sleep 1
-        printf '\r  acknowledged so far: %s ' "$(grep -c '^A' "$work/ledger" || true)"
+        [ -z "$terminal" ] || printf '\r  acknowledged so far: %s ' "$(grep -c '^A' "$work/ledger" || true)"
     done
     kill -9 "${children[0]}" 2>/dev/null || fail "the writers ended by themselves: $(tail -n 1 "$work/ledger")"
     wait "${children[0]}" 2>/dev/null || true
@@ -109,7 +111,8 @@ for kill in 1 2 3; do
          $1 == "C" && $3 < told[$2] { print "writer " $2 ": " told[$2] " acknowledged, " $3 " found"; bad = 1 }
          END { exit bad }' "$work/ledger" "$work/found" || fail 'an acknowledged commit is lost'
     total=$((total + acknowledged))
-    printf '\r  kill %s: %s commits acknowledged, all found, no half transaction, all indexes agree\n' "$kill" "$acknowledged"
+    [ -z "$terminal" ] || printf '\r'
+    printf '  kill %s: %s commits acknowledged, all found, no half transaction, all indexes agree\n' "$kill" "$acknowledged"
 done
 printf '  in all %s acknowledged, 0 lost\n' "$total"
 
@@ -149,7 +152,7 @@ mkfifo "$work/swap"
 become "$work/data" --batch --database=shop < "$work/swap" > "$work/swap.out" 2> "$work/swap.err" &
 children=($!)
 exec 7> "$work/swap"
-printf '%s\n' "SELECT COUNT(*) FROM customers;" "SELECT 'first', PLUGIN_VERSION, PLUGIN_DESCRIPTION FROM INFORMATION_SCHEMA.PLUGINS WHERE PLUGIN_NAME = 'InnoDB';" \
+printf '%s\n' "SELECT COUNT(*) FROM customers;" "SELECT 'first' AS build, PLUGIN_VERSION, PLUGIN_DESCRIPTION FROM INFORMATION_SCHEMA.PLUGINS WHERE PLUGIN_NAME = 'InnoDB';" \
     "UNINSTALL SONAME 'libxtradb.so';" "SELECT 'taken out' AS step;" >&7
 for _ in $(seq 300); do
     grep -q 'taken out' "$work/swap.out" && break
@@ -158,7 +161,7 @@ for _ in $(seq 300); do
 done
 mv "$work/next.so" "$work/plugins/libxtradb.so"
 printf '%s\n' "INSTALL SONAME 'libxtradb.so';" "SELECT COUNT(*) FROM customers;" \
-    "SELECT 'second', PLUGIN_VERSION, PLUGIN_DESCRIPTION FROM INFORMATION_SCHEMA.PLUGINS WHERE PLUGIN_NAME = 'InnoDB';" >&7
+    "SELECT 'second' AS build, PLUGIN_VERSION, PLUGIN_DESCRIPTION FROM INFORMATION_SCHEMA.PLUGINS WHERE PLUGIN_NAME = 'InnoDB';" >&7
 exec 7>&-
 wait "${children[0]}" || fail "the swap: $(cat "$work/swap.err")"
 children=()

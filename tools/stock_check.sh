@@ -13,7 +13,7 @@ dump=$3
 command -v mariadbd >/dev/null || { echo 'stock_check: no mariadbd here; run make setup' >&2; exit 1; }
 work=$(mktemp -d)
 server=
-trap '[ -z "$server" ] || kill -9 "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
+trap '[ -z "$server" ] || stop; rm -rf "$work"' EXIT
 as_root=()
 [ "$(id -u)" != 0 ] || as_root=(--user=root)
 
@@ -34,8 +34,8 @@ start() {
 }
 
 stop() {
-    kill -9 "$server"
-    wait "$server" 2>/dev/null || true
+    # Silently: a shell tells of children that are killed when it waits for them.
+    { kill -9 "$server"; wait "$server" || true; } 2>/dev/null
     server=
 }
 

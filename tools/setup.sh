@@ -80,10 +80,16 @@ source_there() {
     (cd "$work/fetch" && apt-get -qq "${apt_source[@]}" source --download-only --dsc-only "mariadb=$1") >/dev/null 2>&1
 }
 
+# Lines "package version" of all that can be installed; one call, since each reads all indexes anew.
+list_offers() {
+    apt-cache "${apt_source[@]}" madison "${mariadb[@]}" "${mariadb_dev[@]}" |
+        awk -F'|' '{gsub(/ /,"",$1); gsub(/ /,"",$2); print $1, $2}' > "$work/offers"
+}
+
 binaries_there() {
     local package
     for package in "${mariadb[@]}" "${mariadb_dev[@]}"; do
-        apt-cache "${apt_source[@]}" madison "$package" | awk -F'|' '{gsub(/ /,"",$2); print $2}' | grep -Fxq "$1" || return 1
+        grep -Fxq "$package $1" "$work/offers" || return 1
     done
 }
 
@@ -91,7 +97,8 @@ newest_complete_version() {
     local version
     say 'looking for the newest MariaDB of which everything can be fetched (a minute or two)' >&2
     source_options
-    for version in $(apt-cache "${apt_source[@]}" madison mariadb-server | awk -F'|' '{gsub(/ /,"",$2); print $2}' | sort -uVr); do
+    list_offers
+    for version in $(awk '$1 == "mariadb-server" { print $2 }' "$work/offers" | sort -uVr); do
         if binaries_there "$version" && source_there "$version"; then
             printf '%s\n' "$version"
             return 0

@@ -36,7 +36,7 @@ pub struct Engine {
     floor: Floor,
     trx: Arc<TrxSystem>,
     dict: Arc<Dict>,
-    transactions: Arc<Transactions>,
+    pub(super) transactions: Arc<Transactions>,
     /// Purge and rollback: they end before the floor's threads.
     workers: Threads,
     lock_cache: Mutex<locks::Cached>,

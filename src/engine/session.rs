@@ -278,6 +278,11 @@ impl Session {
         }
     }
 
+    /// True once somebody interrupted the statement.
+    pub(super) fn is_killed(&self) -> bool {
+        self.interrupter.is_set() || self.engine.host().callbacks.kill_check(self.config.ctx)
+    }
+
     /// Runs a row operation. An error that costs the transaction rolls it back.
     pub(super) fn run<T>(
         &mut self,

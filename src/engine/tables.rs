@@ -4,21 +4,25 @@
 //! commits the session's transaction, and is atomic.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::open::Engine;
 use super::session::Session;
 use super::types::{
-    CreateOptions, RowFormat, SessionConfig, TableDescription, TableFlags, TableInfo,
+    CreateOptions, RowFormat, SessionConfig, TableDescription, TableFlags, TableInfo, Wait,
 };
 use crate::ddl::{self, Ddl, NewTable, define};
 use crate::dict::describe::describe;
 use crate::host::callbacks::SessionCtx;
 use crate::host::image::TableImage;
-use crate::row::{self, Template};
+use crate::row::{self, Patience, Template};
 use crate::schema;
 use crate::settings::ids;
 use crate::trx::Trx;
 use crate::words::{Error, Result, TrxId};
+
+/// Between two looks at a table that a rollback holds.
+const ROLLBACK_STEP: Duration = Duration::from_millis(5);
 
 fn host_format(format: schema::RowFormat) -> RowFormat {
     match format {
@@ -55,7 +59,7 @@ impl Engine {
         };
         let def = define(&new, limits)?;
         let first = options.auto_increment;
-        self.change(session, |ddl, trx| ddl.create(trx, def, first))?;
+        self.change(session, |ddl, trx| ddl.create(trx, def.clone(), first))?;
         Ok(())
     }
 
@@ -121,11 +125,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Runs a statement of DDL in a transaction of its own.
+    /// Runs a statement of DDL in a transaction of its own. One that is refused while transactions of
+    /// before the start are being rolled back waits for them, as for any lock.
     fn change<T>(
         &self,
         session: &mut Session,
-        work: impl FnOnce(&Ddl<'_>, &mut Trx) -> Result<T>,
+        work: impl Fn(&Ddl<'_>, &mut Trx) -> Result<T>,
     ) -> Result<T> {
         if self.is_read_only() {
             return Err(Error::ReadOnly);
@@ -147,7 +152,21 @@ impl Engine {
                 .choice(ids::CHECKSUM_ALGORITHM)
                 .ends_with("full_crc32"),
         };
-        let done = work(&ddl, session.trx());
+        let (patience, since) = (session.patience(Wait::Default), Instant::now());
+        let done = loop {
+            // Asked first: the last of them may end while the statement is refused.
+            let is_rolling_back = self.transactions.is_rolling_back();
+            match work(&ddl, session.trx()) {
+                Err(Error::Busy(_)) if is_rolling_back => match patience {
+                    _ if session.is_killed() => break Err(Error::Interrupted),
+                    Patience::AtMost(limit) if since.elapsed() < limit => {
+                        std::thread::sleep(ROLLBACK_STEP);
+                    }
+                    _ => break Err(Error::LockWaitTimeout),
+                },
+                other => break other,
+            }
+        };
         // A statement that was refused has begun no write.
         session.rollback()?;
         done

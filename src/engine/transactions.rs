@@ -20,6 +20,8 @@ pub(super) struct Transactions {
     dict: Arc<Dict>,
     purge: Arc<Control>,
     stopping: AtomicBool,
+    /// The rollback thread has not ended.
+    rolling_back: AtomicBool,
 }
 
 impl Transactions {
@@ -34,6 +36,7 @@ impl Transactions {
             dict: dict.clone(),
             purge: Arc::new(Control::new()),
             stopping: AtomicBool::new(false),
+            rolling_back: AtomicBool::new(false),
         })
     }
 
@@ -113,8 +116,9 @@ impl Transactions {
         if active.is_empty() {
             return Ok(());
         }
+        self.rolling_back.store(true, Ordering::Release);
         let this = self.clone();
-        workers.start("xt_rollback", move || {
+        let started = workers.start("xt_rollback", move || {
             for trx in active {
                 // Told to end: a slow shutdown goes on with the others, or the next start does.
                 match this.stopping.load(Ordering::Acquire) {
@@ -122,7 +126,16 @@ impl Transactions {
                     false => this.roll_back_or_say(trx),
                 }
             }
-        })
+            this.rolling_back.store(false, Ordering::Release);
+        });
+        self.rolling_back
+            .fetch_and(started.is_ok(), Ordering::Release);
+        started
+    }
+
+    /// True while transactions that the start found are being rolled back: they lock their tables.
+    pub(super) fn is_rolling_back(&self) -> bool {
+        self.rolling_back.load(Ordering::Acquire)
     }
 
     fn roll_back_or_say(&self, trx: Detached) {

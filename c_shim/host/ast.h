@@ -27,6 +27,7 @@ struct expr {
     uint32_t length, decimals; /* E_CAST */
     uint32_t column;       /* E_COLUMN, E_VALUES, E_DEFAULT: bound position; E_AGGREGATE: its number */
     int32_t function;      /* E_FUNCTION: position in the table of functions */
+    uint32_t height;       /* levels below it, in units of the smallest stack frame */
     struct expr **args;
     const char *db, *table, *name; /* E_COLUMN, E_USER_VAR, E_SYS_VAR, E_FUNCTION */
     struct value value;    /* E_LITERAL */

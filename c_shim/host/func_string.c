@@ -384,6 +384,10 @@ FN(fn_replace)
         return t;
     for (size_t i = 0; i < t.s.len;) {
         bool hit = t.s.len - i >= from.s.len && !memcmp(t.s.ptr + i, from.s.ptr, from.s.len);
+        if (b.len + (hit ? to.s.len : 1) > STRING_MAX) {
+            buf_free(&b);
+            return value_null();
+        }
         buf_add(&b, hit ? to.s.ptr : t.s.ptr + i, hit ? to.s.len : 1);
         i += hit ? from.s.len : 1;
     }

@@ -294,7 +294,8 @@ static int heap_show_variables(engine *e, void *es, bool global, row_fn fn, void
     return fn(ctx, values, 2);
 }
 
-static int heap_set_variable(engine *e, void *es, bool global, const char *name, const char *value)
+static int heap_set_variable(engine *e, void *es, bool global, const char *name, const char *value,
+                             enum set_type type)
 {
     heap *h = heap_of(e);
     char *end;
@@ -302,6 +303,8 @@ static int heap_set_variable(engine *e, void *es, bool global, const char *name,
 
     if (strcasecmp(name, wait_timeout_name) != 0)
         return 1193;
+    if (type != SET_ANY_TYPE && type != SET_INTEGER)
+        return 1232;
     if (value == NULL)
         value = "50";
     seconds = strtoull(value, &end, 10);

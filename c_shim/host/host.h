@@ -209,6 +209,9 @@ typedef struct se_table {
     session *owner;
 } se_table;
 
+/* What kind of value a SET gives. */
+enum set_type { SET_ANY_TYPE, SET_INTEGER, SET_FRACTION, SET_TEXT };
+
 /* Every function that fails returns an SE_ number and may leave a text with sql_engine_message().
  * `es` is the engine's part of a session, made by session_open. */
 struct se_ops {
@@ -282,8 +285,10 @@ struct se_ops {
     /* What SHOW shows. Rows of variables: name, value; status the same. Any may be NULL. */
     int (*show_variables)(engine *e, void *es, bool global, row_fn fn, void *ctx);
     int (*show_status)(engine *e, void *es, row_fn fn, void *ctx);
-    /* `value` NULL: DEFAULT. 0, or 1193 unknown, 1231 bad value, 1238 read only, 1229 global only: SQL error numbers. */
-    int (*set_variable)(engine *e, void *es, bool global, const char *name, const char *value);
+    /* `value` NULL: DEFAULT. 0, or an SQL error number: 1193 unknown, 1231 bad value,
+     * 1232 bad type, 1238 read only, 1229 global only. */
+    int (*set_variable)(engine *e, void *es, bool global, const char *name, const char *value,
+                        enum set_type type);
     int (*monitor_text)(engine *e, void *es, char **text); /* malloc'd */
 
     /* From any thread, while the session is open: does its statement wait for a lock now? False as

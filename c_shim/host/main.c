@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -259,6 +260,17 @@ static int start_log(const host_options *options)
     return 1;
 }
 
+/* Each table that is in use has its file open: as many as the system lets us have. */
+static void raise_open_files(void)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files); /* else the limit stays as it is */
+    }
+}
+
 int main(int argc, char **argv)
 {
     host_options options;
@@ -283,6 +295,7 @@ int main(int argc, char **argv)
         options_free(&options);
         return result;
     }
+    raise_open_files();
     has_signals = start_signals(&signals);
     result = host_start(&h, &options);
     if (result == 0)

@@ -8,7 +8,8 @@
 #include "exec.h"
 #include "parser.h"
 
-enum { EXPR_DEPTH_MAX = 400 };
+/* How deep parsing goes, and whoever walks chains like 1+1+1…: a function takes more stack. */
+enum { EXPR_DEPTH_MAX = 400, EXPR_HEIGHT_MAX = 10000, FUNCTION_HEIGHT = 16 };
 
 struct expr *p_new_expr(struct parser *p, enum expr_kind kind)
 {
@@ -22,7 +23,11 @@ struct expr *p_new_expr(struct parser *p, enum expr_kind kind)
 
 static void add_arg(struct parser *p, struct expr *e, struct expr *arg)
 {
+    uint32_t height = (arg ? arg->height : 0) + (e->kind == E_FUNCTION ? FUNCTION_HEIGHT : 1);
     P_PUSH(p, e->args, e->arg_count) = arg;
+    e->height = height > e->height ? height : e->height;
+    if (height > EXPR_HEIGHT_MAX)
+        p_error(p, 1436, 0, 0, 0);
     if (arg && arg->from < e->from)
         e->from = arg->from;
     e->to = p->last_end;

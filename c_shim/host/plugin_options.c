@@ -98,7 +98,7 @@ static int ask_builtin(host *h, const engine_option *option)
         return -1;
     trial = heap_engine_new(h);
     answer = trial->ops->set_variable(trial, NULL, true, option->name,
-                                      option->value != NULL ? option->value : "");
+                                      option->value != NULL ? option->value : "", SET_ANY_TYPE);
     heap_engine_free(trial);
     if (answer == 1193)
         return -1;
@@ -134,7 +134,7 @@ void plugin_options_apply_builtin(host *h, engine *e)
     for (size_t i = 0; i < options->variable_count; i++)
         if (options->variables[i].value != NULL)
             e->ops->set_variable(e, NULL, true, options->variables[i].name,
-                                 options->variables[i].value);
+                                 options->variables[i].value, SET_ANY_TYPE);
 }
 
 int plugin_options_check(host *h)

@@ -284,23 +284,38 @@ static unsigned normalise(session *s, const struct sysvar *var, const struct val
     return 0;
 }
 
+static enum set_type set_type_of(const struct value *v)
+{
+    if (!v)
+        return SET_ANY_TYPE;
+    switch (v->kind) {
+    case V_INT:
+    case V_UINT: return SET_INTEGER;
+    case V_DECIMAL:
+    case V_DOUBLE: return SET_FRACTION;
+    default: return SET_TEXT; /* NULL, too */
+    }
+}
+
 static unsigned engine_set(session *s, bool global, const char *name, const struct value *v)
 {
     struct value t = v && v->kind != V_NULL ? value_to_text(&s->arena, v) : value_string("", 0, COLL_UTF8MB4);
     const char *text = v ? arena_strndup(&s->arena, t.s.ptr, t.s.len) : NULL;
+    enum set_type type = set_type_of(v);
     for (uint32_t slot = 0; slot < MAX_ENGINES; slot++) {
         engine *e = registry_engine_at(s->h, slot);
         struct part *p;
         if (!e || !e->ops->set_variable || part_open(s, e, &p))
             continue;
-        int code = e->ops->set_variable(e, p->es, global, name, text);
+        int code = e->ops->set_variable(e, p->es, global, name, text, type);
         switch (code) {
         case 0: return 0;
         case 1193: continue;
-        case 1231: return bad_value(s, name, text ? text : "DEFAULT");
+        case 1231: return bad_value(s, name, !text ? "DEFAULT" : v->kind == V_NULL ? "NULL" : text);
         case 1238: return sql_error(s, 1238, name, "read only");
         case 1228:
-        case 1229: return sql_error(s, (unsigned)code, name);
+        case 1229:
+        case 1232: return sql_error(s, (unsigned)code, name);
         default: return se_error(s, code, NULL, NULL);
         }
     }

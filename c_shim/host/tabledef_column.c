@@ -135,10 +135,37 @@ static bool column_length(session *s, const struct column_spec *spec, struct col
     return ok;
 }
 
+static int member_order(const struct column *c, uint32_t i, uint32_t j)
+{
+    return coll_compare(c->collation, (uint8_t *)c->values[i], c->value_lens[i], (uint8_t *)c->values[j],
+                        c->value_lens[j], coll_pads(c->collation));
+}
+
+static int member_compare(const void *a, const void *b, void *column)
+{
+    uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+    int order = member_order(column, i, j);
+    return order ? order : (i > j) - (i < j);
+}
+
+/* The first member that equals one before it; the number of members if there is none. Sorted, since an
+ * ENUM may have 65535. */
+static uint32_t column_member_twice(struct column *c)
+{
+    uint32_t twice = c->value_count, *sorted = mem_alloc(c->value_count * sizeof *sorted);
+    for (uint32_t i = 0; i < c->value_count; i++)
+        sorted[i] = i;
+    qsort_r(sorted, c->value_count, sizeof *sorted, member_compare, c);
+    for (uint32_t i = 1; i < c->value_count; i++)
+        if (sorted[i] < twice && !member_order(c, sorted[i - 1], sorted[i]))
+            twice = sorted[i];
+    free(sorted);
+    return twice;
+}
+
 static bool column_members(session *s, const struct column_spec *spec, struct column *c)
 {
     struct arena a = {0};
-    bool ok = true;
     if (!spec->value_count || (c->type == CT_SET && spec->value_count > 64))
         return !spec->value_count || (sql_error(s, 1063, c->name), false);
     c->value_count = spec->value_count;
@@ -152,15 +179,13 @@ static bool column_members(session *s, const struct column_spec *spec, struct co
         v = value_convert(&a, &v, c->collation, &lossy);
         c->values[i] = mem_strndup(v.s.ptr, v.s.len);
         c->value_lens[i] = (uint32_t)v.s.len;
-        for (uint32_t j = 0; j < i && ok; j++)
-            if (!coll_compare(c->collation, (uint8_t *)c->values[j], c->value_lens[j],
-                              (uint8_t *)c->values[i], c->value_lens[i], coll_pads(c->collation))) {
-                sql_error(s, 1291, c->name, c->values[i], c->type == CT_ENUM ? "ENUM" : "SET");
-                ok = false;
-            }
     }
     arena_free(&a);
-    return ok;
+    uint32_t twice = column_member_twice(c);
+    if (twice == c->value_count)
+        return true;
+    sql_error(s, 1291, c->name, c->values[twice], c->type == CT_ENUM ? "ENUM" : "SET");
+    return false;
 }
 
 static bool column_autoinc(session *s, table_def *def, uint32_t i)

@@ -94,7 +94,26 @@ static const xt_setting *find_setting(const xt_api *api, const char *name)
     return NULL;
 }
 
-static int op_set_variable(engine *base, void *es, bool global, const char *name, const char *value)
+/* May SET give the setting a value of this type? */
+static bool takes_type(const xt_setting *setting, enum set_type type)
+{
+    if (type == SET_ANY_TYPE)
+        return true;
+    switch (setting->type) {
+    case XT_SETTING_INT:
+    case XT_SETTING_UINT:
+        return type == SET_INTEGER;
+    case XT_SETTING_DOUBLE:
+        return type != SET_TEXT;
+    case XT_SETTING_STRING:
+        return type == SET_TEXT;
+    default:
+        return type != SET_FRACTION;
+    }
+}
+
+static int op_set_variable(engine *base, void *es, bool global, const char *name, const char *value,
+                           enum set_type type)
 {
     xt_host_engine *e = xt_engine_of(base);
     const xt_setting *setting = find_setting(e->api, name);
@@ -107,6 +126,8 @@ static int op_set_variable(engine *base, void *es, bool global, const char *name
         return 1238;
     if (!global && !(setting->flags & XT_SETTING_SESSION))
         return 1229;
+    if (!takes_type(setting, type))
+        return 1232;
     if (value == NULL && global) {
         value = setting->default_value;
     } else if (value == NULL) { /* a session's default is the global value */

@@ -155,6 +155,10 @@ fn rows_keys_values_and_variables_that_do_not_fit_are_refused_by_name() {
         SET GLOBAL innodb_no_such = 1;
         SET GLOBAL innodb_default_row_format = 'many';
         SET GLOBAL innodb_page_size = 8192;
+        SET GLOBAL innodb_io_capacity = 'many';
+        SET GLOBAL innodb_io_capacity = 250.5;
+        SET GLOBAL innodb_adaptive_hash_index = NULL;
+        SET GLOBAL innodb_io_capacity = 250;
         SELECT FROM t WHERE;
         SELECT * FROM nowhere;
         SELECT nothing FROM t;
@@ -173,6 +177,9 @@ fn rows_keys_values_and_variables_that_do_not_fit_are_refused_by_name() {
         ("ERROR 1193 (HY000)", "'innodb_no_such'"),
         ("ERROR 1231 (42000)", "'innodb_default_row_format'"),
         ("ERROR 1238 (HY000)", "'innodb_page_size'"),
+        ("ERROR 1232 (42000)", "'innodb_io_capacity'"),
+        ("ERROR 1232 (42000)", "'innodb_io_capacity'"),
+        ("ERROR 1231 (42000)", "'NULL'"),
         ("ERROR 1064 (42000)", "WHERE"),
         ("ERROR 1146 (42S02)", "d.nowhere"),
         ("ERROR 1054 (42S22)", "'nothing'"),
@@ -204,4 +211,52 @@ fn rows_keys_values_and_variables_that_do_not_fit_are_refused_by_name() {
             output.status
         );
     }
+}
+
+#[test]
+fn more_tables_than_the_soft_limit_of_open_files_can_be_used() {
+    let scratch = Scratch::new("files");
+    let mut limited = through_shell("ulimit -S -n 64", &host::command(scratch.path()));
+    let mut script = String::from("CREATE DATABASE d; USE d;");
+    for n in 0..80 {
+        script += &format!(
+            "CREATE TABLE t{n} (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO t{n} VALUES ({n});"
+        );
+    }
+    script += "SELECT id FROM t0; SELECT id FROM t79;";
+    let (out, errors, output) = forced(&mut limited, &script);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    assert_eq!(errors.matches("ERROR ").count(), 0, "{errors}");
+    assert_eq!(out, "id\n0\nid\n79\n");
+}
+
+#[test]
+fn chains_of_any_length_and_the_largest_enum_end_in_an_answer() {
+    let scratch = Scratch::new("chains");
+    let mut script = String::new();
+    let links = ["+ 1", "AND 1", "OR 0", "IS NULL", "= 1", "+ INTERVAL 1 DAY"];
+    for link in links {
+        script += &format!("SELECT 1 {};", format!("{link} ").repeat(300_000));
+    }
+    // A long one that everybody may write.
+    script += &format!("SELECT 1 {};", "+ 1 ".repeat(4999));
+    script += "SELECT REPLACE(REPEAT('a', 1000000), 'a', REPEAT('b', 1000)) IS NULL;";
+    let members: Vec<String> = (0..65535).map(|n| format!("'m{n}'")).collect();
+    script += &format!(
+        "CREATE DATABASE d; USE d; CREATE TABLE e (a ENUM({})) ENGINE=InnoDB;
+        INSERT INTO e VALUES ('m65534'); SELECT a + 0 FROM e;
+        CREATE TABLE twice (a ENUM({}, 'M7')) ENGINE=InnoDB;",
+        members.join(","),
+        members[..65000].join(","),
+    );
+    let mut command = host::command(scratch.path());
+    let (out, errors, output) = forced(command.arg("--skip-column-names"), &script);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    assert_eq!(
+        errors.matches("ERROR 1436").count(),
+        links.len(),
+        "{errors}"
+    );
+    assert!(errors.contains("duplicated value 'M7' in ENUM"), "{errors}");
+    assert_eq!(out, "5000\n1\n65535\n");
 }

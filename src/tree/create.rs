@@ -20,7 +20,7 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    fn of_root(mtr: &Mtr<'_>, root: PageRef) -> Result<Segments> {
+    pub(super) fn of_root(mtr: &Mtr<'_>, root: PageRef) -> Result<Segments> {
         let leaf = Segments::parse(mtr, root, SEGMENT_LEAF)?;
         Ok(Segments {
             leaf,
@@ -45,12 +45,28 @@ impl Segments {
     pub(super) fn of_level(&self, level: u16) -> SegmentHeader {
         if level == 0 { self.leaf } else { self.top }
     }
+
+    /// Returns a page of `level`.
+    pub(super) fn free_page(&self, mtr: &mut Mtr<'_>, level: usize, page: PageId) -> Result<()> {
+        extent::free_page(mtr, self.of_level(level as u16), page.page)
+    }
+
+    /// Finds out, before anything is changed, whether `free_page` will succeed.
+    pub(super) fn check_free(&self, mtr: &mut Mtr<'_>, level: usize, page: PageId) -> Result<()> {
+        extent::check_free(mtr, self.of_level(level as u16), page.page)
+    }
+
+    /// Finds out, before anything is changed, whether pages for splits on all levels can be taken.
+    pub(super) fn check_growth(&self, mtr: &mut Mtr<'_>, hint: PageId) -> Result<()> {
+        extent::check_allocate(mtr, self.leaf, hint.page)?;
+        extent::check_allocate(mtr, self.top, hint.page)
+    }
 }
 
 impl Tree {
     /// The tree's segments. Latches the root S for a moment, unless it is held: call it before any page
-    /// below is latched, or under the tree latch, since a structure change that waits for the root
-    /// holds up those who want it S.
+    /// below is latched, since a structure change that waits for the root holds up those who want it
+    /// S. A structure change has them in its path.
     pub(super) fn segments(&self, mtr: &mut Mtr<'_>) -> Result<Segments> {
         if let Some(root) = mtr.held(self.root()) {
             return Segments::of_root(mtr, root);
@@ -93,12 +109,13 @@ impl Tree {
     pub(super) fn allocate_page(
         &self,
         mtr: &mut Mtr<'_>,
+        segments: Segments,
         level: usize,
         near: PageRef,
         side: Side,
     ) -> Result<PageRef> {
         let level = level as u16;
-        let segment = self.segments(mtr)?.of_level(level);
+        let segment = segments.of_level(level);
         let near = mtr.page_id(near).page;
         let (hint, direction) = match side {
             Side::Left => (PageNo(near.0.saturating_sub(1)), Direction::Down),
@@ -109,25 +126,6 @@ impl Tree {
         let index = self.index();
         list::create(&mut on(mtr, page), index.id, level, index.compact)?;
         Ok(page)
-    }
-
-    /// Returns a page of the tree or of a BLOB (`level` 0).
-    pub(super) fn free_page(&self, mtr: &mut Mtr<'_>, level: u16, page: PageId) -> Result<()> {
-        let segment = self.segments(mtr)?.of_level(level);
-        extent::free_page(mtr, segment, page.page)
-    }
-
-    /// Finds out, before anything is changed, whether `free_page` will succeed.
-    pub(super) fn check_free(&self, mtr: &mut Mtr<'_>, level: u16, page: PageId) -> Result<()> {
-        let segment = self.segments(mtr)?.of_level(level);
-        extent::check_free(mtr, segment, page.page)
-    }
-
-    /// Finds out, before anything is changed, whether pages for splits on all levels can be taken.
-    pub(super) fn check_growth(&self, mtr: &mut Mtr<'_>, hint: PageId) -> Result<()> {
-        let segments = self.segments(mtr)?;
-        extent::check_allocate(mtr, segments.leaf, hint.page)?;
-        extent::check_allocate(mtr, segments.top, hint.page)
     }
 
     /// Empties the root and makes it a page of `level`. What belongs to the tree rather than to

@@ -109,7 +109,7 @@ impl Tree {
         let gone = mtr.page_id(page);
         self.unlink(mtr, path, 0);
         let kept = self.remove_pointer(mtr, path, 1, gone.page, scratch)?;
-        self.free_page(mtr, 0, gone)?;
+        path.segments.free_page(mtr, 0, gone)?;
         self.merge_up(mtr, path, kept, scratch)
     }
 
@@ -118,7 +118,7 @@ impl Tree {
     fn check_removal(&self, mtr: &mut Mtr<'_>, path: &Path<'_>) -> Result<()> {
         for (level, pair) in path.levels.windows(2).enumerate() {
             let gone = mtr.page_id(pair[0].page);
-            self.check_free(mtr, level as u16, gone)?;
+            path.segments.check_free(mtr, level, gone)?;
             let parent = mtr.view(pair[1].page);
             self.pointer_to(parent, gone.page)?;
             if layout::n_recs(parent) > 1 {
@@ -181,7 +181,7 @@ impl Tree {
         }
         self.unlink(mtr, path, level);
         let kept = self.remove_pointer(mtr, path, level + 1, gone.page, scratch)?;
-        self.free_page(mtr, level as u16, gone)?;
+        path.segments.free_page(mtr, level, gone)?;
         Ok(kept)
     }
 

@@ -104,7 +104,9 @@ impl Tree {
         scratch: &mut Scratch,
     ) -> Result<Position> {
         let hint = mtr.page_id(path.leaf());
-        self.check_growth(mtr, hint).map_err(|e| self.named(e))?;
+        path.segments
+            .check_growth(mtr, hint)
+            .map_err(|e| self.named(e))?;
         self.claim_no_space(mtr, path.leaf())?;
         let rec = self
             .insert_at_level(mtr, path, 0, tuple, scratch)

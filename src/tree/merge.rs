@@ -88,7 +88,7 @@ impl Tree {
         let gone = mtr.page_id(right);
         let pointer = self.pointer_to(mtr.view(path.levels[level + 1].page), gone.page)?;
         debug_assert!(pointer.at() != 0);
-        self.check_free(mtr, level as u16, gone)?;
+        path.segments.check_free(mtr, level, gone)?;
         Ok(Some(MergePlan {
             left,
             right,
@@ -123,7 +123,7 @@ impl Tree {
         path.levels[level] = kept;
         let gone = mtr.page_id(right);
         self.remove_pointer(mtr, path, level + 1, gone.page, scratch)?;
-        self.free_page(mtr, level as u16, gone)
+        path.segments.free_page(mtr, level, gone)
     }
 
     /// Moves all records of `right` to the end of `left`, with their locks.
@@ -176,7 +176,7 @@ impl Tree {
                 break;
             }
             // Lowering is a favour, too.
-            if self.check_free(mtr, level as u16, gone).is_err() {
+            if path.segments.check_free(mtr, level, gone).is_err() {
                 break;
             }
             self.reset_root(mtr, root.page, level as u16, scratch)?;
@@ -188,7 +188,7 @@ impl Tree {
                 scratch.moved.push(SUPREMUM_MOVED);
                 self.locks().moved(gone, self.root(), &scratch.moved);
             }
-            self.free_page(mtr, level as u16, gone)?;
+            path.segments.free_page(mtr, level, gone)?;
             path.levels.pop();
             path.levels[level] = Level::alone(root.page);
         }

@@ -5,6 +5,7 @@
 //! left to right, from the lowest page that certainly absorbs the change. What is missing in the
 //! pool is read between the two, with no page latched.
 
+use super::create::Segments;
 use super::search::Seek;
 use super::{Restructuring, Tree};
 use crate::mtr::{Mode, Mtr, PageRef};
@@ -55,6 +56,8 @@ impl Level {
 pub struct Path<'t> {
     /// `levels[0]` is the leaf. Ends with the root, or with the lowest page that absorbs the change.
     pub(super) levels: Vec<Level>,
+    /// The tree's segments: read before any page is latched that the allocation latches.
+    pub(super) segments: Segments,
     _latched: Restructuring<'t>,
 }
 
@@ -86,18 +89,28 @@ impl Tree {
         change: Change,
     ) -> Result<Path<'_>> {
         let _latched = self.restructure();
-        let levels = self
+        let (levels, segments) = self
             .see_path(mtr, seek, change)
-            .and_then(|seen| self.latch_seen(mtr, &seen, change))
+            .and_then(|(seen, segments)| Ok((self.latch_seen(mtr, &seen, change)?, segments)))
             .map_err(|e| self.named(e))?;
-        Ok(Path { levels, _latched })
+        Ok(Path {
+            levels,
+            segments,
+            _latched,
+        })
     }
 
     /// Phase one: from the root down with S latches.
-    fn see_path(&self, mtr: &mut Mtr<'_>, seek: Seek<'_>, change: Change) -> Result<Vec<Seen>> {
+    fn see_path(
+        &self,
+        mtr: &mut Mtr<'_>,
+        seek: Seek<'_>,
+        change: Change,
+    ) -> Result<(Vec<Seen>, Segments)> {
         let mut seen = Vec::with_capacity(4);
         let mut page = mtr.get(self.root(), Mode::S, Rank::IndexPage)?;
         self.check_root(mtr, page)?;
+        let segments = Segments::of_root(mtr, page)?;
         let mut level = layout::level(mtr.view(page));
         loop {
             let view = mtr.view(page);
@@ -123,7 +136,7 @@ impl Tree {
         }
         mtr.release(page);
         seen.reverse();
-        Ok(seen)
+        Ok((seen, segments))
     }
 
     /// True if an inner page takes the loss or gain of one node pointer below it without changing

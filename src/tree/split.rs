@@ -49,7 +49,7 @@ impl Tree {
         let view = mtr.view(old.page);
         let size = scratch.page.image.size();
         let point = split_point(view, self.index(), prev, size, &mut scratch.offsets)?;
-        let new = self.allocate_page(mtr, level, old.page, point.side)?;
+        let new = self.allocate_page(mtr, path.segments, level, old.page, point.side)?;
         self.copy_max_trx_id(mtr, old.page, new);
         let mut pointer = Tuple::new();
         let upper = match point.side {
@@ -239,7 +239,7 @@ impl Tree {
     ) -> Result<()> {
         let level = path.levels.len() - 1;
         let root = path.levels[level].page;
-        let new = self.allocate_page(mtr, level, root, Side::Right)?;
+        let new = self.allocate_page(mtr, path.segments, level, root, Side::Right)?;
         let records = all_records(mtr.view(root))?;
         self.append(mtr, root, records, new, scratch)?;
         mtr.ctx().reached("tree.raise_root");

@@ -138,7 +138,8 @@ impl Tree {
         scratch: &mut Scratch,
     ) -> Result<Position> {
         let page = at.page;
-        self.check_growth(mtr, mtr.page_id(page))
+        path.segments
+            .check_growth(mtr, mtr.page_id(page))
             .map_err(|e| self.named(e))?;
         self.claim_no_space(mtr, page)?;
         self.park_locks(mtr, page, at)?;

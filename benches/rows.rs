@@ -4,6 +4,8 @@
 //! A table of 100 000 rows (`id INT PRIMARY KEY`, 200 bytes); the log is not flushed at commit, so
 //! that the figures are the engine's and not the device's.
 
+#![allow(missing_docs, reason = "the macro makes a public function")]
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -178,7 +180,7 @@ fn image() -> TableImage {
         blob_no: 0,
     };
     let id = column("id", ColumnKind::Long, 1, 4);
-    let value = column("v", ColumnKind::Char, 5, VALUE_BYTES as u32);
+    let value = column("v", ColumnKind::String, 5, VALUE_BYTES as u32);
     let primary = ImageKey {
         name: "PRIMARY".into(),
         kind: KeyKind::Primary,

@@ -1,5 +1,6 @@
 //! Applying what a stock server left in the change buffer, before anything uses a secondary index.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use super::remove::{mark_entry, remove, restore_entry};
@@ -42,7 +43,6 @@ impl fmt::Display for Merged {
 /// The tables of a tablespace.
 enum Home {
     Gone,
-    Unusable,
     Tables(Vec<Arc<OpenTable>>),
 }
 
@@ -50,13 +50,14 @@ enum Home {
 enum Target<'m> {
     Leaf(&'m Tree),
     Nowhere,
-    Unknown,
 }
 
 struct Merge<'c> {
     ctx: &'c PageCtx,
     dict: &'c Dict,
     home: Option<(SpaceId, Home)>,
+    /// A change of theirs failed: later ones must not overtake it, and stay too.
+    unusable: BTreeSet<SpaceId>,
     scratch: Scratch,
     merged: Merged,
 }
@@ -72,6 +73,7 @@ pub fn merge_change_buffer(ctx: &PageCtx, dict: &Dict) -> Result<Merged> {
         ctx,
         dict,
         home: None,
+        unusable: BTreeSet::new(),
         scratch: Scratch::default(),
         merged: Merged::default(),
     };
@@ -126,97 +128,100 @@ impl Merge<'_> {
     /// All changes of the page are done.
     fn close(&mut self, page: Option<PageId>) -> Result<()> {
         let Some(page) = page else { return Ok(()) };
-        match self.home(page.space) {
+        if self.unusable.contains(&page.space) {
+            return Ok(());
+        }
+        match self.home(page.space)? {
             Home::Tables(_) => change_buffer::clear_bits(self.ctx, page),
-            Home::Gone | Home::Unusable => Ok(()),
+            Home::Gone => Ok(()),
         }
     }
 
     /// Applies or discards a change; false if it must stay.
     fn change(&mut self, change: &Buffered, writer: TrxId) -> Result<bool> {
-        let result = self.try_change(change, writer);
-        match result {
-            Ok(done) => Ok(done),
+        let page = change.page;
+        if self.unusable.contains(&page.space) {
+            self.merged.left += 1;
+            return Ok(false);
+        }
+        match self.try_change(change, writer) {
+            Ok(()) => Ok(true),
             Err(error @ Error::Stopped(_)) => Err(error),
             Err(error) => {
-                let page = change.page;
-                log::error!("a change of {page} stays in the change buffer: {error}");
-                self.home = Some((page.space, Home::Unusable));
+                log::error!("changes of {page} and others stay in the change buffer: {error}");
+                self.leave_home();
+                self.unusable.insert(page.space);
                 self.merged.left += 1;
                 Ok(false)
             }
         }
     }
 
-    fn try_change(&mut self, change: &Buffered, writer: TrxId) -> Result<bool> {
+    fn try_change(&mut self, change: &Buffered, writer: TrxId) -> Result<()> {
         let ctx = self.ctx;
         let mut scratch = std::mem::take(&mut self.scratch);
-        let target = match self.home(change.page.space) {
+        let target = match self.home(change.page.space)? {
             Home::Gone => Target::Nowhere,
-            Home::Unusable => Target::Unknown,
             Home::Tables(tables) => target(ctx, tables, change)?,
         };
-        let done = match target {
+        match target {
             Target::Leaf(tree) => {
                 apply(ctx, tree, change, writer, &mut scratch)?;
                 self.merged.applied += 1;
-                true
             }
-            Target::Nowhere => {
-                self.merged.discarded += 1;
-                true
-            }
-            Target::Unknown => {
-                self.merged.left += 1;
-                false
-            }
-        };
+            Target::Nowhere => self.merged.discarded += 1,
+        }
         self.scratch = scratch;
-        Ok(done)
+        Ok(())
     }
 
     /// The tables of `space`, opened. Changes come by space, so that one is enough to remember.
-    fn home(&mut self, space: SpaceId) -> &Home {
+    fn home(&mut self, space: SpaceId) -> Result<&Home> {
         if self.home.as_ref().is_none_or(|(known, _)| *known != space) {
             self.leave_home();
-            let home = find_home(self.ctx, self.dict, space);
+            let home = find_home(self.ctx, self.dict, space)?;
             self.home = Some((space, home));
         }
         let (_, home) = self.home.as_ref().expect("found above");
-        home
+        Ok(home)
     }
 
     fn leave_home(&mut self) {
         if let Some((_, Home::Tables(tables))) = self.home.take() {
-            for table in tables {
-                // The dictionary's own stay open.
-                if table.name().contains('/') {
-                    self.dict.forget(&table);
-                }
-            }
+            forget(self.dict, &tables);
         }
     }
 }
 
-fn find_home(ctx: &PageCtx, dict: &Dict, space: SpaceId) -> Home {
-    let open = || {
-        let rows = dict.table_rows(ctx)?;
-        let rows = rows.iter().filter(|row| row.space == space);
-        rows.map(|row| dict.open_table(ctx, &row.name))
-            .collect::<Result<Vec<_>>>()
-    };
-    match open() {
-        Ok(tables) if tables.is_empty() && space != SpaceId::SYSTEM => Home::Gone,
-        Ok(mut tables) => {
-            if space == SpaceId::SYSTEM {
-                tables.push(dict.system().tables.clone());
+/// Opened again, a table whose changes stay is refused.
+fn forget(dict: &Dict, tables: &[Arc<OpenTable>]) {
+    // The dictionary's own stay open.
+    for table in tables.iter().filter(|table| table.name().contains('/')) {
+        dict.forget(table);
+    }
+}
+
+fn find_home(ctx: &PageCtx, dict: &Dict, space: SpaceId) -> Result<Home> {
+    let mut tables = Vec::new();
+    for row in dict
+        .table_rows(ctx)?
+        .iter()
+        .filter(|row| row.space == space)
+    {
+        match dict.open_table(ctx, &row.name) {
+            Ok(table) => tables.push(table),
+            Err(error) => {
+                forget(dict, &tables);
+                return Err(error);
             }
-            Home::Tables(tables)
         }
-        Err(error) => {
-            log::error!("changes of tablespace {space} stay in the change buffer: {error}");
-            Home::Unusable
-        }
+    }
+    if space == SpaceId::SYSTEM {
+        tables.push(dict.system().tables.clone());
+    }
+    match tables.is_empty() {
+        true => Ok(Home::Gone),
+        false => Ok(Home::Tables(tables)),
     }
 }
 

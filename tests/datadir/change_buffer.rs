@@ -95,6 +95,7 @@ fn what_the_stock_server_put_off_is_merged_at_start() {
         stock.shutdown(false);
         rows
     };
+    changes_of_a_missing_file_stay(&scratch, &made, &expected);
     let ours = scratch.dir("ours");
     copy_dir(&made, &ours);
     host::lay_definitions("t", TABLES, &ours.join("t"));
@@ -126,4 +127,22 @@ fn killed_while_merging(dir: &Path) {
         std::thread::sleep(Duration::from_millis(rng.below(700)));
         host.kill();
     }
+}
+
+/// A table whose file is away keeps its changes until it is back; the others have theirs meanwhile.
+fn changes_of_a_missing_file_stay(scratch: &Scratch, made: &Path, expected: &str) {
+    let dir = scratch.dir("away");
+    copy_dir(made, &dir);
+    Stock::start(&dir, &STOCK).shutdown(false);
+    host::lay_definitions("t", TABLES, &dir.join("t"));
+    let (file, away) = (dir.join("t/redundant.ibd"), dir.join("away.ibd"));
+    std::fs::rename(&file, &away).expect("the file can be moved");
+    let checked = host::script_ok(&dir, &[], b"CHECK TABLE t.compact EXTENDED;");
+    assert!(String::from_utf8_lossy(&checked).contains("OK"));
+    std::fs::rename(&away, &file).expect("the file can be moved back");
+    let rows = host::script_ok(&dir, &[], format!("USE t;\n{}", queries()).as_bytes());
+    assert!(
+        String::from_utf8_lossy(&rows) == expected,
+        "a change was lost while its file was away"
+    );
 }

@@ -308,6 +308,7 @@ impl Pool {
             copy[bytes..].fill(0);
             drop(guard);
             let lsn = fil::lsn(copy);
+            space.encode(id.page, &mut copy[..bytes]);
             checksum::stamp(&mut copy[..bytes], space.flags().flavour());
             batch.entries.push(Entry {
                 frame: at,

@@ -125,6 +125,7 @@ impl Pool {
                 page.copy_from_slice(&copy);
                 self.counters.repaired.fetch_add(1, Ordering::Relaxed);
             }
+            space.decode(id.page, page)?;
         }
         match hook {
             Some(hook) => hook.on_read(id, page),

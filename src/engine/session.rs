@@ -298,6 +298,7 @@ impl Session {
             trx: &mut self.trx,
             patience,
             killed: &killed,
+            observer: None,
         };
         let done = body(&mut op);
         match done {

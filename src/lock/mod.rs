@@ -13,7 +13,7 @@
 //! Latches: the page latch comes before the shard latch, the shard before the owner's list
 //!          (docs/latch-order.md, ranks 70 and 72). Two shards only in `inherit`, in shard order.
 //! Crash:   nothing here is on disk; recovery makes the locks of prepared transactions again.
-//! Read:    modes.rs, owner.rs, record.rs, queue.rs, table.rs, wait.rs, deadlock.rs, inherit.rs.
+//! Read:    modes.rs, owner.rs, record.rs, queue.rs, table.rs, wait.rs, deadlock.rs, inherit.rs, predicate.rs.
 
 #![forbid(unsafe_code)]
 
@@ -22,6 +22,7 @@ mod deadlock;
 mod inherit;
 mod modes;
 mod owner;
+mod predicate;
 mod queue;
 mod record;
 mod table;
@@ -32,6 +33,7 @@ mod wait;
 pub use crate::page::list::Moved;
 pub use modes::{RecordKind, RecordMode, Strength, TableMode};
 pub use owner::{Owner, OwnerId, Place};
+pub use predicate::{Predicate, PredicateLock, Rectangle, Relation};
 pub use record::{LockTable, RecordLockInfo};
 pub use table::TableLockInfo;
 pub use wait::{Outcome, Target, Wait, WaitEnd};

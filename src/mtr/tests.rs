@@ -2,10 +2,11 @@
 
 use super::testing::{SPACE, TestPages};
 use super::*;
-use crate::format::fil;
+use crate::format::{checksum, fil};
+use crate::space::PageTransform;
 use crate::sync::Rank;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::words::{Error, Lsn, be};
+use crate::words::{Error, Lsn, PageId, PageNo, Result, be};
 
 const P: usize = 16384;
 
@@ -289,4 +290,51 @@ fn changes_under_update_admit_readers() {
         .expect("the page");
     assert_eq!(be::u64_at(reader.view(r), 56), 77);
     assert_eq!(fil::lsn(reader.view(r)), end);
+}
+
+/// Stands for an encryption: every byte behind the header is turned round.
+#[derive(Debug)]
+struct Turned;
+
+impl PageTransform for Turned {
+    fn encode(&self, page: PageNo, copy: &mut [u8]) {
+        assert!(page < PageNo(200));
+        copy[fil::HEADER_BYTES..P - 8]
+            .iter_mut()
+            .for_each(|byte| *byte = !*byte);
+    }
+
+    fn decode(&self, page: PageNo, bytes: &mut [u8]) -> Result<()> {
+        self.encode(page, bytes);
+        match be::u32_at(bytes, 100) == page.0 {
+            true => Ok(()),
+            false => Err(Error::corrupt(PageId::new(SPACE, page), "not decoded")),
+        }
+    }
+}
+
+#[test]
+fn a_page_goes_through_the_transform_of_its_tablespace() {
+    let pages = TestPages::new(P, 64, 200);
+    let space = pages.ctx.spaces.find(SPACE).expect("open");
+    space.set_transform(std::sync::Arc::new(Turned));
+    make(&pages, 3, 200);
+    pages.ctx.pool.flush_all().expect("flush");
+    let file = std::fs::read(space.path()).expect("its bytes");
+    let id = pages.id(77);
+    let at = 77 * P;
+    assert_eq!(
+        be::u32_at(&file, at + 100),
+        !77,
+        "the file has the other form"
+    );
+    checksum::verify(&file[at..at + P], space.flags().flavour(), id).expect("stamped after it");
+    pages.ctx.pool.discard_space(SPACE);
+    let mut mtr = Mtr::reader(&pages.ctx);
+    for page in 3..200 {
+        let h = mtr.get(pages.id(page), Mode::S, Rank::IndexPage);
+        let h = h.expect("the page");
+        assert_eq!(be::u32_at(mtr.view(h), 100), page);
+        mtr.release(h);
+    }
 }

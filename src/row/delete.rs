@@ -2,6 +2,7 @@
 //! them once no view needs them.
 
 use super::insert::secondary_trees;
+use super::observer::Event;
 use super::op::{Op, Workspace};
 use super::update::{begin, mark_deleted};
 use super::{entry, secondary};
@@ -28,5 +29,6 @@ pub fn delete(
         entry::secondary(tree, trees[0].index(), old, fetched, &mut work.entry)?;
         secondary::delete_mark(op, tree, &work.entry)?;
     }
+    op.tell(trees[0].table(), &work.old, Event::Deleted);
     Ok(())
 }

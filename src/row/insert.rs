@@ -3,6 +3,7 @@
 use super::codec::Template;
 use super::convert::is_same;
 use super::lock_row::{self, lock_clustered, lock_insert};
+use super::observer::Event;
 use super::op::{Op, Step, Workspace, again};
 use super::place::{self, Placement, Spot};
 use super::undo_row::{self, Change};
@@ -85,6 +86,7 @@ pub(super) fn insert_row(
         secondary::entry_of_row(trees, tree, work)?;
         secondary::insert(op, trees, tree, work, mode)?;
     }
+    op.tell(&table, &work.row, Event::Inserted);
     Ok(())
 }
 

@@ -16,7 +16,8 @@
 //! Crash:   between the mini-transactions of one row: rollback finds the undo record and undoes
 //!          what of the row's change is there.
 //! Read:    codec.rs, entry.rs, op.rs, insert.rs, update.rs, delete.rs, lock_row.rs, version.rs,
-//!          read.rs, scan.rs, examine.rs, agree.rs, rollback.rs, purge.rs, buffered.rs.
+//!          read.rs, scan.rs, examine.rs, agree.rs, rollback.rs, purge.rs, buffered.rs,
+//!          observer.rs.
 
 #![forbid(unsafe_code)]
 
@@ -33,6 +34,9 @@ mod examine;
 mod insert;
 mod key;
 mod lock_row;
+mod observer;
+#[cfg(test)]
+mod observer_tests;
 mod offpage;
 mod op;
 mod place;
@@ -57,6 +61,7 @@ pub use codec::Template;
 pub use delete::delete;
 pub use insert::{InsertMode, insert, insert_tuple};
 pub use lock_row::lock_table;
+pub use observer::{IndexObserver, Observed};
 pub use op::{Op, Patience, Workspace};
 pub use purge::purge_record;
 pub use read::{Find, Locking, Reader, Rows};

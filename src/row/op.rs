@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::codec::BlobQueue;
 use super::entry::Fetched;
+use super::observer::IndexObserver;
 use super::offpage::BigValues;
 use crate::lock::Wait;
 use crate::mtr::{Budget, Class, Mtr, PageCtx};
@@ -36,6 +37,8 @@ pub struct Op<'e> {
     pub patience: Patience,
     /// True once the session was interrupted. Called without latches.
     pub killed: &'e dyn Fn() -> bool,
+    /// Told of changes in tables with FULLTEXT indexes.
+    pub observer: Option<&'e Arc<dyn IndexObserver>>,
 }
 
 /// Memory of row operations, reused from row to row. One for each handle.

@@ -21,7 +21,7 @@ use crate::schema::{Column, FieldColumn, IndexDef, IndexType, KeyPart, TableDef,
 use crate::tree::{self, Tree};
 use crate::trx::{Isolation, Trx, TrxSystem};
 use crate::undo::testing::UndoBed;
-use crate::words::{IndexId, Result, SessionId, TableId, UndoNo};
+use crate::words::{IndexId, PageNo, Result, SessionId, TableId, UndoNo};
 
 /// A row of the test table: (id INT PRIMARY KEY, a INT NULL, v VARBINARY(200) NULL, b LONGBLOB NULL),
 /// KEY (a), UNIQUE (v), KEY (b prefix 20).
@@ -120,6 +120,15 @@ pub fn image() -> TableImage {
 impl Bed {
     /// A new one; `flags` and `compact` choose the row format.
     pub fn new(pool_pages: usize, compact: bool) -> Bed {
+        Bed::make(pool_pages, compact, false)
+    }
+
+    /// One whose table has a FULLTEXT index on column v.
+    pub fn with_full_text() -> Bed {
+        Bed::make(64, true, true)
+    }
+
+    fn make(pool_pages: usize, compact: bool, full_text: bool) -> Bed {
         let undo = UndoBed::new(4096, pool_pages, 2);
         let opened = undo.open();
         let locks = Arc::new(LockTable::new());
@@ -144,7 +153,7 @@ impl Bed {
             id: IndexId(70 + i as u64),
             name: name.into(),
             ty: IndexType(bits),
-            root: roots[i],
+            root: roots.get(i).copied().unwrap_or(PageNo::NONE),
             parts: vec![KeyPart {
                 column: FieldColumn::Stored(column),
                 prefix_len,
@@ -152,7 +161,7 @@ impl Bed {
             }],
             merge_threshold: MERGE_THRESHOLD,
         };
-        let def = TableDef {
+        let mut def = TableDef {
             id: TableId(20),
             name: "d/t".into(),
             space: SPACE,
@@ -174,6 +183,10 @@ impl Bed {
                 index(3, "b", 0, 3, 20),
             ],
         };
+        if full_text {
+            def.indexes
+                .push(index(4, "words", IndexType::FULLTEXT, 2, 0));
+        }
         let def = Arc::new(def.build().expect("a valid table"));
         let trees = (0..4)
             .map(|i| Tree::new(def.clone(), i, locks.clone(), Arc::new(BytesOnly)))
@@ -206,6 +219,7 @@ impl Bed {
             heap: BlobHeap::default(),
             cursor: Cursor::new(0),
             patience: Patience::AtMost(Duration::from_secs(5)),
+            observer: None,
         }
     }
 
@@ -262,6 +276,8 @@ pub struct Session<'b> {
     pub cursor: Cursor,
     /// For locks.
     pub patience: Patience,
+    /// Hears of rows of a table with a FULLTEXT index.
+    pub observer: Option<Arc<dyn IndexObserver>>,
 }
 
 fn never() -> bool {
@@ -332,6 +348,7 @@ impl Session<'_> {
             trx: &mut self.trx,
             patience: self.patience,
             killed: &never,
+            observer: self.observer.as_ref(),
         };
         work(&mut op, self.bed.trees(), &mut self.work)
     }
@@ -425,6 +442,7 @@ impl Session<'_> {
             trx: &mut self.trx,
             patience: self.patience,
             killed: &never,
+            observer: self.observer.as_ref(),
         };
         let mut reader = Reader {
             trees: bed.trees(),
@@ -447,6 +465,7 @@ impl Session<'_> {
             trx: &mut self.trx,
             patience: self.patience,
             killed: &never,
+            observer: self.observer.as_ref(),
         };
         self.cursor
             .unlock_row(&mut op, bed.trees())

@@ -5,6 +5,7 @@ use super::codec::Template;
 use super::convert::is_same;
 use super::insert::{InsertMode, insert_clustered, secondary_trees, shorten, write_blobs};
 use super::lock_row::{self, lock_clustered};
+use super::observer::Event;
 use super::op::{How, Op, Step, Workspace, again};
 use super::place::{self, Placement};
 use super::undo_row::{self, Change};
@@ -182,6 +183,8 @@ fn change_row(op: &mut Op<'_>, trees: &[Tree], work: &mut Workspace) -> Result<(
     for tree in secondary_trees(trees) {
         change_secondary(op, trees, tree, work)?;
     }
+    op.tell(&table, &work.old, Event::Deleted);
+    op.tell(&table, &work.row, Event::Inserted);
     Ok(())
 }
 
@@ -307,6 +310,7 @@ fn change_key(op: &mut Op<'_>, trees: &[Tree], work: &mut Workspace) -> Result<(
         .map(|i| i as u16)
         .collect();
     mark_deleted(op, trees, work, &inherited)?;
+    op.tell(trees[0].table(), &work.old, Event::Deleted);
     for &field in &inherited {
         let at = usize::from(field);
         let FieldRef::External(local) = work.row.field(at) else {
@@ -337,6 +341,7 @@ fn change_key(op: &mut Op<'_>, trees: &[Tree], work: &mut Workspace) -> Result<(
         secondary::delete_mark(op, tree, old)?;
         secondary::insert(op, trees, tree, work, InsertMode::Plain)?;
     }
+    op.tell(trees[0].table(), &work.row, Event::Inserted);
     Ok(())
 }
 

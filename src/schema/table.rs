@@ -202,6 +202,12 @@ impl Table {
         })
     }
 
+    /// True if an index of words belongs to it.
+    pub fn has_full_text(&self) -> bool {
+        let is_full_text = |index: &Index| index.ty.has(IndexType::FULLTEXT);
+        self.secondary().iter().any(is_full_text)
+    }
+
     /// True if the tablespace was discarded or an index has no tree where it should have one.
     pub fn is_discarded(&self) -> bool {
         self.mix_len & mix_len::DISCARDED != 0

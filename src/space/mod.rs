@@ -13,7 +13,7 @@
 //!
 //! Latches: `Rank::FileState` for the list of files and for syncs; a registry shard likewise.
 //! Crash:   growth is by allocation, made durable by the next sync of the file.
-//! Read:    tablespace.rs, registry.rs, open.rs, io.rs, grow.rs, file_op.rs.
+//! Read:    tablespace.rs, registry.rs, open.rs, io.rs, transform.rs, grow.rs, file_op.rs.
 #![forbid(unsafe_code)]
 
 /// Create, rename, delete: the system calls.
@@ -37,6 +37,9 @@ pub mod registry;
 /// One tablespace.
 pub mod tablespace;
 
+/// Between the pool's bytes and the file's.
+pub mod transform;
+
 #[cfg(test)]
 mod tests;
 
@@ -45,3 +48,4 @@ pub use io::IoGuard;
 pub use open::{FirstPage, Repair};
 pub use registry::{Places, Registry};
 pub use tablespace::{Kind, Reserved, Space, State};
+pub use transform::PageTransform;

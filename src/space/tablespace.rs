@@ -1,9 +1,10 @@
 //! One tablespace: identity, files, size, state.
 
+use super::transform::PageTransform;
 use crate::format::fsp::{Geometry, SpaceFlags};
 use crate::os::{File, FileLock};
 use crate::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
-use crate::sync::{Arc, GroupLock, Mutex, Rank, RwLock};
+use crate::sync::{Arc, GroupLock, Mutex, Once, Rank, RwLock};
 use crate::words::{Error, Lsn, PageNo, Result, SpaceId};
 
 /// What a tablespace holds.
@@ -63,6 +64,8 @@ pub struct Space {
     /// Syncs, by the number of writes they cover.
     pub(super) syncs: GroupLock,
     reserved: Reserved,
+    /// What its pages go through on their way out and in.
+    pub(super) transform: Once<Arc<dyn PageTransform>>,
 }
 
 /// What running operations were promised of a tablespace's room; kept by `extent`.
@@ -103,6 +106,7 @@ impl Space {
                 pages: AtomicU32::new(0),
                 growing: Mutex::new(Rank::Space, ()),
             },
+            transform: Once::new(),
         }
     }
 

@@ -89,6 +89,7 @@ impl Trx {
         ctx.reached("trx.before_publish");
         registry.publish(self.id, no);
         ctx.reached("trx.published");
+        self.tell_committed(no);
         self.sys.note_end(true);
         self.sys.purge_wanted.set();
         Ok(Committed { lsn, no: Some(no) })

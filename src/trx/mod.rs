@@ -12,12 +12,14 @@
 //!
 //! Latches: `TrxRegistry` (the commit clock), then `TrxRegistryShard`.
 //! Crash:   ids and numbers go on from the largest on disk (rseg headers, undo logs).
-//! Read:    trx.rs, commit.rs, savepoint.rs, system.rs, facts.rs, registry.rs, view.rs.
+//! Read:    trx.rs, commit.rs, savepoint.rs, system.rs, facts.rs, registry.rs, view.rs,
+//!          observer.rs.
 
 #![forbid(unsafe_code)]
 
 mod commit;
 mod facts;
+mod observer;
 mod registry;
 mod savepoint;
 mod system;
@@ -32,6 +34,7 @@ mod view;
 
 pub use commit::Committed;
 pub use facts::{Operation, TrxFacts, TrxInfo};
+pub use observer::TrxObserver;
 pub use registry::{Registry, TrxState};
 pub use system::{Detached, TrxSystem};
 pub use trx::{Isolation, State, Trx};

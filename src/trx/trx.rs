@@ -13,6 +13,7 @@ use crate::undo::{Needs, UndoLog, append, segment, truncate};
 use crate::words::{Error, Result, RollPtr, TrxId, UndoNo};
 
 use super::facts::TrxFacts;
+use super::observer::TrxObserver;
 use super::savepoint::Savepoint;
 use super::system::{Detached, TrxSystem};
 use super::view::{ReadView, ViewSlot};
@@ -88,6 +89,7 @@ pub struct Trx {
     pub(super) statement: UndoNo,
     pub(super) xid: Option<Xid>,
     started_s: u64,
+    pub(super) observers: Vec<Arc<dyn TrxObserver>>,
 }
 
 impl Trx {
@@ -107,6 +109,7 @@ impl Trx {
             statement: UndoNo(0),
             xid: None,
             started_s: 0,
+            observers: Vec::new(),
         }
     }
 
@@ -265,6 +268,7 @@ impl Trx {
         };
         truncate::cut(ctx, log, keep_below)?;
         self.note_changes();
+        self.tell_undone(keep_below);
         Ok(())
     }
 
@@ -397,6 +401,7 @@ impl Trx {
         self.undo = None;
         self.owner = None;
         self.savepoints.clear();
+        self.observers.clear();
         self.statement = UndoNo(0);
         self.xid = None;
         self.facts.set_state(State::NotStarted);

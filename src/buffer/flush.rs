@@ -10,7 +10,7 @@ use super::frame::{FLAG_FREED, FLAG_FRESH, FLAG_POISONED, Frame, WriteState};
 use super::guard::{Mode, Pin};
 use super::pool::Pool;
 use crate::format::{checksum, fil};
-use crate::os::AlignedBuf;
+use crate::os::{Aio, AlignedBuf};
 use crate::space::{Space, State};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard, Once, Rank};
@@ -41,6 +41,8 @@ impl FlushReport {
 pub(super) struct Flusher {
     batches: [Mutex<Batch>; 2],
     doublewrite: Once<Doublewrite>,
+    /// Batches are written one page after the other while there is none.
+    aio: Once<Arc<Aio>>,
     /// A page write failed since the last success: writers of new data should stop (disk full).
     stalled: AtomicBool,
 }
@@ -88,8 +90,15 @@ impl Flusher {
         Flusher {
             batches: [batch(0), batch(1)],
             doublewrite: Once::new(),
+            aio: Once::new(),
             stalled: AtomicBool::new(false),
         }
+    }
+}
+
+impl Entry {
+    fn write_alone(&self, image: &[u8]) -> Result<()> {
+        self.space.write_pages(self.id.page, image)
     }
 }
 
@@ -104,6 +113,13 @@ impl Pool {
     pub fn set_doublewrite(&self, place: Doublewrite) {
         if self.flusher.doublewrite.set(place).is_err() {
             panic!("the doublewrite blocks are set twice");
+        }
+    }
+
+    /// Batches are written through `aio` from here on. Set once.
+    pub fn set_aio(&self, aio: Arc<Aio>) {
+        if self.flusher.aio.set(aio).is_err() {
+            panic!("asynchronous I/O is set twice");
         }
     }
 
@@ -365,10 +381,12 @@ impl Pool {
         batch.entries.sort_unstable_by_key(|entry| entry.id);
         let page_size = self.page_size();
         let buffer = batch.buffer.as_ref().expect("claim_batch made the buffer");
-        for entry in &mut batch.entries {
+        let results = self.write_images(&batch.entries, |entry| {
             let start = entry.slot * page_size;
-            let image = &buffer[start..start + entry.bytes];
-            match entry.space.write_pages(entry.id.page, image) {
+            &buffer[start..start + entry.bytes]
+        });
+        for (entry, result) in batch.entries.iter_mut().zip(results) {
+            match result {
                 Ok(()) => {
                     entry.in_file = true;
                     self.flush_list.written(&self.frames, entry.frame);
@@ -382,6 +400,36 @@ impl Pool {
         }
         let stalled = batch.entries.iter().any(|entry| !entry.in_file);
         self.flusher.stalled.store(stalled, Ordering::Relaxed);
+    }
+
+    /// Writes the images of all entries at once, if the system can.
+    fn write_images<'b>(
+        &self,
+        entries: &'b [Entry],
+        image: impl Fn(&'b Entry) -> &'b [u8],
+    ) -> Vec<Result<()>> {
+        let Some(aio) = self.flusher.aio.get() else {
+            let write = |entry| Entry::write_alone(entry, image(entry));
+            return entries.iter().map(write).collect();
+        };
+        let mut results = Vec::with_capacity(entries.len());
+        let (mut announced, mut writes) = (Vec::new(), Vec::new());
+        for entry in entries {
+            match entry.space.announce_write(entry.id.page, image(entry)) {
+                Ok(write) => {
+                    writes.push(write.write.clone());
+                    announced.push((entry, write));
+                    results.push(Ok(()));
+                }
+                Err(error) => results.push(Err(error)),
+            }
+        }
+        let written = aio.write_all(&writes);
+        let open = results.iter_mut().filter(|result| result.is_ok());
+        for ((result, done), (entry, write)) in open.zip(written).zip(announced) {
+            *result = entry.space.write_ended(write, done);
+        }
+        results
     }
 
     fn sync_places(&self, batch: &mut Batch, report: &mut FlushReport) {

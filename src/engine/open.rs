@@ -13,11 +13,12 @@ use crate::change_buffer;
 use crate::dict::Dict;
 use crate::lock::LockTable;
 use crate::mtr::PageCtx;
+use crate::os::Aio;
 use crate::os::thread::Threads;
 use crate::row::{self, Merged};
 use crate::settings::{Counters, Settings, ids};
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Arc, Mutex, Rank};
+use crate::sync::{Arc, Mutex, Once, Rank};
 use crate::trx::TrxSystem;
 use crate::undo::Rsegs;
 use crate::words::{Error, Result};
@@ -47,6 +48,7 @@ pub struct Engine {
 struct Floor {
     storage: Storage,
     background: Arc<Background>,
+    aio: Once<Arc<Aio>>,
     threads: Threads,
 }
 
@@ -75,17 +77,39 @@ impl Floor {
                 maker: Maker::new(&storage.ctx, settings),
                 log_stop: Stop::default(),
             }),
+            aio: Once::new(),
             threads: Threads::new(on_panic(&storage.ctx)),
             storage,
         };
         if !setup.places.read_only {
+            floor.start_aio(settings)?;
             floor.background.start(&floor.threads)?;
         }
         Ok(floor)
     }
 
+    /// Pages are written through io_uring, or by threads where nobody wants it or the system has none.
+    fn start_aio(&self, settings: &Settings) -> Result<()> {
+        let native = settings.is_on(ids::USE_NATIVE_AIO).then(Aio::native);
+        if let Some(Err(error)) = &native {
+            log::warn!("{error}: innodb_write_io_threads threads write instead");
+        }
+        let aio = match native {
+            Some(Ok(aio)) => aio,
+            _ => Aio::by_threads(&self.threads, settings.uint(ids::WRITE_IO_THREADS))?,
+        };
+        let aio = Arc::new(aio);
+        self.storage.ctx.pool.set_aio(aio.clone());
+        // Nobody else sets it.
+        let _ = self.aio.set(aio);
+        Ok(())
+    }
+
     fn stop(&self) {
         self.background.stop();
+        if let Some(aio) = self.aio.get() {
+            aio.stop();
+        }
         self.threads.join_all();
     }
 }

@@ -65,6 +65,13 @@ pub trait File: Send + Sync + std::fmt::Debug {
     /// 1 for a file in the system's cache. Other transfers work, too, but slower.
     fn alignment(&self) -> usize;
 
+    /// The descriptor, if `bytes` can be written at `offset` through it as they are; `None` where
+    /// only `write_at` knows how.
+    fn descriptor(&self, bytes: &[u8], offset: u64) -> Option<i32> {
+        let _ = (bytes, offset);
+        None
+    }
+
     /// Takes the write lock that InnoDB takes on its files, so that no other server opens them:
     /// fails with `Error::Busy` if anybody has it, this process included. Falls with the result.
     fn lock(&self) -> Result<Box<dyn FileLock>>;

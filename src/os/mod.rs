@@ -14,7 +14,14 @@
 //! Crash:   the place where a power cut is simulated (sim.rs) and a kill is planted
 //!          (crash_point.rs).
 //! Read:    file.rs, real.rs, sim.rs, sim_fault.rs, sim_disk.rs, sim_record.rs, crash_point.rs,
-//!          thread.rs, aligned.rs.
+//!          thread.rs, aligned.rs, aio.rs, aio_ring.rs, aio_threads.rs.
+
+/// Many writes at once.
+pub mod aio;
+
+mod aio_ring;
+
+mod aio_threads;
 
 /// Memory at addresses that direct I/O accepts.
 pub mod aligned;
@@ -44,6 +51,7 @@ pub mod thread;
 #[cfg(test)]
 mod tests;
 
+pub use aio::{Aio, WriteAt};
 pub use aligned::AlignedBuf;
 pub use crash_point::CrashPoints;
 pub use file::{File, FileLock, OpenMode, Vfs};

@@ -279,6 +279,14 @@ impl File for RealFile {
         self.alignment.load(Ordering::Relaxed)
     }
 
+    fn descriptor(&self, bytes: &[u8], offset: u64) -> Option<i32> {
+        let alignment = self.alignment.load(Ordering::Relaxed);
+        let fits = offset % alignment as u64 == 0
+            && bytes.len() % alignment == 0
+            && AlignedBuf::is_aligned(bytes, alignment);
+        fits.then(|| self.file.as_raw_fd())
+    }
+
     fn lock(&self) -> Result<Box<dyn FileLock>> {
         // A descriptor of its own: a duplicate would share the description, and with it the lock.
         let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());

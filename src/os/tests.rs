@@ -4,6 +4,7 @@ use super::file::is_errno;
 use super::sim::{Call, SimVfs};
 use super::*;
 use crate::sync::Arc;
+use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::words::Error;
 
 fn temp_dir(name: &str) -> String {
@@ -176,4 +177,136 @@ fn planned_faults_hit_their_call_and_a_failed_sync_loses_silently() {
     sim.cut_power_after(1);
     file.write_at(b"d", 0).unwrap();
     assert!(!sim.is_off() && file.write_at(b"e", 0).is_err() && sim.is_off());
+}
+
+/// The ways of writing a batch that this system has. The threads end when the test does.
+fn ways(threads: &Threads) -> Vec<Aio> {
+    let mut ways = vec![Aio::by_threads(threads, 3).expect("threads")];
+    match Aio::native() {
+        Ok(native) => ways.push(native),
+        Err(error) => eprintln!("not run: {error}"),
+    }
+    ways
+}
+
+fn quiet_threads() -> Threads {
+    Threads::new(Arc::new(|name, text| panic!("{name}: {text}")))
+}
+
+/// Blocks of `n` bytes each with its number in it.
+fn numbered_blocks(count: usize, n: usize) -> AlignedBuf {
+    let mut buf = AlignedBuf::new(count * n);
+    for (number, block) in buf.chunks_mut(n).enumerate() {
+        block.fill(number as u8);
+    }
+    buf
+}
+
+#[test]
+fn a_batch_of_writes_reaches_every_place_whatever_the_way() {
+    const N: usize = 4096;
+    let threads = quiet_threads();
+    for (number, aio) in ways(&threads).iter().enumerate() {
+        both(&format!("aio-{number}"), |vfs, dir| {
+            let direct = vfs.create(&file::join(dir, "a"), OpenMode::DIRECT).unwrap();
+            let plain = vfs.create(&file::join(dir, "b"), OpenMode::WRITE).unwrap();
+            direct.allocate(200 * N as u64).unwrap();
+            // More than a ring holds, backwards, with one that direct I/O cannot do.
+            let blocks = numbered_blocks(200, N);
+            let place = |at: usize| WriteAt {
+                file: if at % 3 == 0 {
+                    plain.clone()
+                } else {
+                    direct.clone()
+                },
+                bytes: &blocks[at * N..][..if at == 99 { 100 } else { N }],
+                offset: ((199 - at) * N) as u64,
+            };
+            let batch: Vec<WriteAt<'_>> = (0..200).map(place).collect();
+            let results = aio.write_all(&batch);
+            assert_eq!(results.len(), 200);
+            results.into_iter().for_each(|result| result.unwrap());
+            let mut found = AlignedBuf::new(N);
+            for write in &batch {
+                let len = write.bytes.len();
+                write.file.read_at(&mut found[..len], write.offset).unwrap();
+                assert_eq!(&found[..len], write.bytes, "at {}", write.offset);
+            }
+        });
+        aio.stop();
+    }
+}
+
+#[test]
+fn a_write_that_fails_in_a_batch_fails_alone() {
+    let threads = quiet_threads();
+    let dir = temp_dir("aio-fails");
+    for (number, aio) in ways(&threads).iter().enumerate() {
+        let path = file::join(&dir, &number.to_string());
+        let good = RealVfs.create(&path, OpenMode::WRITE).unwrap();
+        let bad = RealVfs.open(&path, OpenMode::READ).unwrap();
+        let blocks = numbered_blocks(10, 4096);
+        let place = |at: usize| WriteAt {
+            file: if at == 4 { bad.clone() } else { good.clone() },
+            bytes: &blocks[at * 4096..][..4096],
+            offset: at as u64 * 4096,
+        };
+        let batch: Vec<WriteAt<'_>> = (0..10).map(place).collect();
+        for (at, result) in aio.write_all(&batch).into_iter().enumerate() {
+            match result {
+                Ok(()) => assert_ne!(at, 4),
+                Err(error) => {
+                    assert!(at == 4 && is_errno(&error, libc::EBADF), "{at}: {error}");
+                    assert!(error.to_string().contains(&path), "{error}");
+                }
+            }
+        }
+        aio.stop();
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn many_threads_share_one_way_of_writing() {
+    let writers = quiet_threads();
+    let dir = temp_dir("aio-shared");
+    for (number, aio) in ways(&writers).into_iter().enumerate() {
+        let aio = Arc::new(aio);
+        let panics = Arc::new(AtomicUsize::new(0));
+        let seen = panics.clone();
+        let callers = Threads::new(Arc::new(move |_, _| {
+            seen.fetch_add(1, Ordering::SeqCst);
+        }));
+        for caller in 0..6 {
+            let (aio, path) = (aio.clone(), file::join(&dir, &format!("{number}-{caller}")));
+            let body = move || {
+                let file = RealVfs.create(&path, OpenMode::WRITE).unwrap();
+                let blocks = numbered_blocks(40, 512);
+                for round in 0..20 {
+                    let offset = |at| ((at * 7 + round) % 40) as u64 * 512;
+                    let batch: Vec<WriteAt<'_>> = blocks
+                        .chunks(512)
+                        .enumerate()
+                        .map(|(at, bytes)| WriteAt {
+                            file: file.clone(),
+                            bytes,
+                            offset: offset(at),
+                        })
+                        .collect();
+                    aio.write_all(&batch)
+                        .into_iter()
+                        .for_each(|result| result.unwrap());
+                    let mut found = vec![0; 512];
+                    file.read_at(&mut found, offset(11)).unwrap();
+                    assert!(found.iter().all(|&byte| byte == 11), "round {round}");
+                }
+            };
+            callers.start("caller", body).unwrap();
+        }
+        callers.join_all();
+        assert_eq!(panics.load(Ordering::SeqCst), 0);
+        aio.stop();
+    }
+    writers.join_all();
+    std::fs::remove_dir_all(&dir).unwrap();
 }

@@ -117,6 +117,22 @@ pub fn image() -> TableImage {
     TableImage::new(columns, keys, ROW_BYTES as u32, 1).expect("a sound template")
 }
 
+/// A tablespace with four empty trees.
+fn make_roots(ctx: &PageCtx, compact: bool) -> Vec<PageNo> {
+    let mut roots = Vec::new();
+    let budget = Budget::statement(64 << 10).with_frames(8);
+    let mut mtr = Mtr::start(ctx, budget).expect("room");
+    create_space(&mut mtr, SPACE, 4).expect("space");
+    mtr.commit();
+    for id in 70..74 {
+        let _space = crate::extent::reserve(ctx, SPACE, 2, 2, crate::mtr::Class::Statement);
+        let mut mtr = Mtr::start(ctx, budget).expect("room");
+        roots.push(tree::create(&mut mtr, SPACE, IndexId(id), compact).expect("root"));
+        mtr.commit();
+    }
+    roots
+}
+
 impl Bed {
     /// A new one; `flags` and `compact` choose the row format.
     pub fn new(pool_pages: usize, compact: bool) -> Bed {
@@ -135,19 +151,7 @@ impl Bed {
         let rsegs = Arc::new(opened.rsegs);
         let sys = Arc::new(TrxSystem::new(opened.next_trx_id, rsegs, locks.clone()));
         undo.pages.add_space(SPACE, 4);
-        let mut roots = Vec::new();
-        let mut mtr =
-            Mtr::start(&undo.pages.ctx, Budget::statement(64 << 10).with_frames(8)).expect("room");
-        create_space(&mut mtr, SPACE, 4).expect("space");
-        mtr.commit();
-        for id in 70..74 {
-            let ctx = &undo.pages.ctx;
-            let _space = crate::extent::reserve(ctx, SPACE, 2, 2, crate::mtr::Class::Statement);
-            let budget = Budget::statement(64 << 10).with_frames(8);
-            let mut mtr = Mtr::start(ctx, budget).expect("room");
-            roots.push(tree::create(&mut mtr, SPACE, IndexId(id), compact).expect("root"));
-            mtr.commit();
-        }
+        let roots = make_roots(&undo.pages.ctx, compact);
         let ty = |m, p, l| ColumnType::parse(m, p, l).expect("known type");
         let index = |i: usize, name: &str, bits, column, prefix_len| IndexDef {
             id: IndexId(70 + i as u64),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::tablespace::{Kind, Space, State};
-use crate::os::File;
+use crate::os::{File, WriteAt};
 use crate::sync::atomic::Ordering;
 use crate::sync::watermark::Pause;
 use crate::sync::{Arc, Turn};
@@ -12,6 +12,14 @@ use crate::words::{Error, PageId, PageNo, Result};
 /// Keeps a tablespace from being deleted while I/O is under way.
 #[derive(Debug)]
 pub struct IoGuard<'a>(&'a Space);
+
+/// A write that is about to be carried out. Dropped without `write_ended` if it never was.
+#[derive(Debug)]
+pub struct Announced<'a> {
+    /// Where to.
+    pub write: WriteAt<'a>,
+    guard: IoGuard<'a>,
+}
 
 impl Drop for IoGuard<'_> {
     fn drop(&mut self) {
@@ -84,15 +92,35 @@ impl Space {
 
     /// As `write_page`, for neighbouring pages in one buffer, in one file of the chain.
     pub fn write_pages(&self, first: PageNo, buf: &[u8]) -> Result<()> {
+        let announced = self.announce_write(first, buf)?;
+        let result = announced.write.file.write_at(buf, announced.write.offset);
+        self.write_ended(announced, result)
+    }
+
+    /// The first half of `write_pages`: where the pages go. Whoever carries the write out then calls
+    /// `write_ended`.
+    ///
+    /// Errors: the tablespace failed or is being deleted; `Corrupt` if it has no such page.
+    pub fn announce_write<'a>(&'a self, first: PageNo, buf: &'a [u8]) -> Result<Announced<'a>> {
         let bytes = self.geometry().physical_bytes();
         assert!(buf.len() % bytes == 0 && !buf.is_empty(), "whole pages");
-        let _guard = self.begin_io()?;
+        let guard = self.begin_io()?;
         let (file, offset) = self.place(first)?;
         let last = PageNo(first.0 + (buf.len() / bytes) as u32 - 1);
         let (last_file, _) = self.place(last)?;
         assert!(std::ptr::addr_eq(&*file, &*last_file), "pages of one file");
-        let result = file.write_at(buf, offset);
+        let write = WriteAt {
+            file,
+            bytes: buf,
+            offset,
+        };
+        Ok(Announced { write, guard })
+    }
+
+    /// The second half of `write_pages`; errors as there.
+    pub fn write_ended(&self, announced: Announced<'_>, result: Result<()>) -> Result<()> {
         self.writes.fetch_add(1, Ordering::SeqCst);
+        drop(announced.guard);
         result.map_err(|error| self.write_failed(error))
     }
 

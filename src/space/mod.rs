@@ -44,7 +44,7 @@ pub mod transform;
 mod tests;
 
 pub use data_file_path::DataFilePath;
-pub use io::IoGuard;
+pub use io::{Announced, IoGuard};
 pub use open::{FirstPage, Repair};
 pub use registry::{Places, Registry};
 pub use tablespace::{Kind, Reserved, Space, State};

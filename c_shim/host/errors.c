@@ -302,6 +302,15 @@ static unsigned damaged(session *s, unsigned code, const char *name)
     return sql_error_text(s, code, text);
 }
 
+static unsigned full(session *s, const char *name)
+{
+    char text[512];
+    if (!s->diag.engine_text[0])
+        return sql_error(s, 1114, name);
+    snprintf(text, sizeof text, "The table '%.100s' is full: %.350s", name, s->diag.engine_text);
+    return sql_error_text(s, 1114, text);
+}
+
 unsigned se_error(session *s, int rc, const table_def *def, se_table *t)
 {
     const char *name = def ? def->name : "?", *db = def ? def->db : "?";
@@ -325,7 +334,7 @@ unsigned se_error(session *s, int rc, const table_def *def, se_table *t)
     case SE_CRASHED:
     case SE_TABLE_CORRUPT: return damaged(s, 1194, name);
     case SE_INDEX_CORRUPT: return sql_error(s, 1712, name);
-    case SE_RECORD_FILE_FULL: return sql_error(s, 1114, name);
+    case SE_RECORD_FILE_FULL: return full(s, name);
     case SE_TABLE_READONLY: return sql_error(s, 1036, name);
     case SE_NO_SUCH_TABLE: return sql_error(s, 1932, db, name);
     case SE_TABLE_EXIST: return sql_error(s, 1050, name);

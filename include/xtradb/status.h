@@ -37,7 +37,8 @@ typedef int32_t xt_status;
 #define XT_WRONG_COMMAND 131
 /** update_row or delete_row without a row read before. */
 #define XT_NO_ACTIVE_RECORD 133
-/** A tablespace or the device is full. The statement is undone. */
+/** A tablespace, the device or the redo log is full; the message says which, and why. The
+ *  statement is undone. */
 #define XT_FILE_FULL 135
 /** No more rows. */
 #define XT_END_OF_FILE 137

@@ -23,7 +23,7 @@ pub(super) fn code_of(error: &Error) -> c::xt_status {
         Error::KeyTooLong { .. } => c::XT_KEY_TOO_LONG,
         Error::UndoRecordTooLarge => c::XT_UNDO_RECORD_TOO_BIG,
         Error::TooManyTransactions => c::XT_TOO_MANY_TRANSACTIONS,
-        Error::NoSpace(_) => c::XT_FILE_FULL,
+        Error::NoSpace(_) | Error::LogHeld(_) => c::XT_FILE_FULL,
         Error::LogRoom | Error::BufferPoolFull => c::XT_GENERIC,
         Error::Stopped(_) => c::XT_STOPPED,
         Error::ReadOnly => c::XT_READ_ONLY,

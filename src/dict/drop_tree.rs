@@ -4,10 +4,11 @@
 use super::cache::Dict;
 use super::system_tables::IndexRow;
 use crate::format::redo_record::FileOp;
-use crate::mtr::{Budget, Mtr, PageCtx};
+use crate::mtr::{Budget, Class, Mtr, PageCtx};
+use crate::redo::CheckpointHold;
 use crate::schema::IndexType;
-use crate::space::Space;
-use crate::space::open::FirstPage;
+use crate::space::open::{FirstPage, probe};
+use crate::space::{Absent, Space};
 use crate::sync::Arc;
 use crate::words::{Error, PageId, PageNo, Result, SpaceId, TableId};
 
@@ -21,6 +22,10 @@ impl Dict {
         let whole_file = row.ty & IndexType::CLUSTERED != 0 && row.space != SpaceId::SYSTEM;
         if let Some(table) = self.cached_by_id(row.table).filter(|_| whole_file) {
             self.forget(&table);
+        }
+        let absent = ctx.spaces.absent(row.space);
+        if let Some(absent) = absent.filter(|absent| whole_file && absent.waits) {
+            return delete_absent(ctx, row.space, &absent);
         }
         let space = match ctx.spaces.get(row.space) {
             Some(space) => space,
@@ -84,20 +89,42 @@ fn remove_unwritten(ctx: &PageCtx, path: &str) -> Result<()> {
 /// `Stopped`, `Io`; `Busy` if I/O on it does not end.
 pub fn delete_file(ctx: &PageCtx, space: &Space) -> Result<()> {
     let name = ctx.spaces.log_path(space);
-    let mut mtr = Mtr::start(ctx, Budget::system(256 + name.len()))?;
-    let hold = ctx.log.hold_checkpoints();
-    mtr.file_op(&FileOp::Delete {
-        space: space.id(),
-        name: name.as_bytes(),
-    });
-    let lsn = mtr.commit();
-    ctx.log.write_up_to(lsn, true)?;
-    // Under the hold: pages that are thrown away unwritten hold a checkpoint back no more, and the
-    // log must still name the deletion when the file is gone.
+    let hold = log_deletion(ctx, space.id(), &name)?;
     ctx.pool.discard_space(space.id());
     let deleted = ctx.spaces.delete(space);
     drop(hold);
     deleted
+}
+
+/// What `delete_file` does, for a file that is missing: what the log has of it is void, and recovery does
+/// not ask for it again. If the file is back, it goes.
+fn delete_absent(ctx: &PageCtx, id: SpaceId, absent: &Absent) -> Result<()> {
+    let hold = log_deletion(ctx, id, &absent.name)?;
+    ctx.pool.discard_space(id);
+    ctx.spaces.forget_absent(id);
+    let is_back = probe(&**ctx.spaces.vfs(), &absent.path, ctx.page_size());
+    let deleted = match is_back {
+        Ok(first) if first.space == id => ctx.spaces.remove_file(&absent.path),
+        _ => Ok(()),
+    };
+    drop(hold);
+    deleted
+}
+
+/// Makes FILE_DELETE durable. No checkpoint starts until the result is dropped: pages that are thrown away
+/// unwritten hold none back any more, and the log must still name the deletion when the file is gone.
+fn log_deletion<'c>(ctx: &'c PageCtx, space: SpaceId, name: &str) -> Result<CheckpointHold<'c>> {
+    let budget = Budget {
+        class: Class::Checkpoint,
+        ..Budget::system(256 + name.len())
+    };
+    let mut mtr = Mtr::start(ctx, budget)?;
+    let hold = ctx.log.hold_checkpoints();
+    let name = name.as_bytes();
+    mtr.file_op(&FileOp::Delete { space, name });
+    let lsn = mtr.commit();
+    ctx.log.write_up_to(lsn, true)?;
+    Ok(hold)
 }
 
 /// Renames the file of a table to that of `name`, its log record durable first (L6).

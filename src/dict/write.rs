@@ -137,7 +137,7 @@ pub fn delete(
 }
 
 fn budget(undo: Needs) -> Budget {
-    Budget::statement(LOG_BYTES + undo.log_bytes).with_frames(undo.frames + 2)
+    Budget::dictionary(LOG_BYTES + undo.log_bytes).with_frames(undo.frames + 2)
 }
 
 /// The entry of a row in an index; DB_ROLL_PTR is set when it is known.
@@ -207,8 +207,8 @@ fn insert_clustered(
             Attempt::MoreUndo => continue,
             Attempt::NoRoom => {}
         }
-        let _room = tree.reserve_for_change(ctx, Class::Statement)?;
-        let change = tree.change_budget(ctx, Class::Statement);
+        let _room = tree.reserve_for_change(ctx, Class::Dictionary)?;
+        let change = tree.change_budget(ctx, Class::Dictionary);
         let budget = Budget {
             log_bytes: change.log_bytes + needs.log_bytes,
             frames: change.frames + needs.frames,
@@ -394,7 +394,7 @@ fn insert_secondary(
     if mark_secondary(ctx, tree, entry, false, trx_id, scratch)? {
         return Ok(());
     }
-    let (done, _) = retry(ctx, Some(Budget::statement(LOG_BYTES)), |mtr| {
+    let (done, _) = retry(ctx, Some(Budget::dictionary(LOG_BYTES)), |mtr| {
         let seek = Seek::Key(entry, SearchMode::LessOrEqual);
         let mut at = tree.seek(mtr, seek, Intent::Modify)?;
         if !tree.fits(mtr, &at, entry, scratch)? {
@@ -407,8 +407,8 @@ fn insert_secondary(
     if done {
         return Ok(());
     }
-    let _room = tree.reserve_for_change(ctx, Class::Statement)?;
-    let budget = tree.change_budget(ctx, Class::Statement);
+    let _room = tree.reserve_for_change(ctx, Class::Dictionary)?;
+    let budget = tree.change_budget(ctx, Class::Dictionary);
     retry(ctx, Some(budget), |mtr| {
         let (_, mut path) = tree.seek_to_restructure(mtr, entry, Change::Insert)?;
         let at = tree.insert_restructuring(mtr, &mut path, entry, scratch)?;
@@ -427,7 +427,7 @@ fn mark_secondary(
     trx_id: TrxId,
     _scratch: &mut Scratch,
 ) -> Result<bool> {
-    let (found, _) = retry(ctx, Some(Budget::statement(LOG_BYTES)), |mtr| {
+    let (found, _) = retry(ctx, Some(Budget::dictionary(LOG_BYTES)), |mtr| {
         let seek = Seek::Key(entry, SearchMode::LessOrEqual);
         let at = tree.seek(mtr, seek, Intent::Modify)?;
         if (at.low_match as usize) < tree.index().n_tree_unique() {

@@ -106,6 +106,8 @@ impl Cleaner {
         let lsn = self.ctx.log.lsn().0;
         // A good step beyond what is needed, so that the next wait is not at the next append.
         let target = Lsn(lsn.saturating_sub(capacity.max_modified_age_async / 4 * 3));
+        // Where the log is kept from: statements may have less room than usual behind it.
+        let target = target.max(self.ctx.log.held_lsn().unwrap_or_default());
         loop {
             // Pages that wait for recovery hold the checkpoint back, too, but no write helps there.
             let oldest = self.ctx.pool.oldest_modification();
@@ -144,7 +146,11 @@ impl Cleaner {
         Seen {
             now: Instant::now(),
             lsn: self.ctx.log.lsn(),
-            age: self.oldest_age(),
+            age: match self.pending.count() - self.pending.missing_count() {
+                // Those that wait for a missing file are not helped by writing others.
+                0 => self.age_of(self.ctx.pool.oldest_modification()),
+                _ => self.oldest_age(),
+            },
             dirty: counts.dirty,
             frames: counts.frames,
         }
@@ -152,7 +158,11 @@ impl Cleaner {
 
     /// Bytes of log since the oldest change that no file has.
     fn oldest_age(&self) -> u64 {
-        match Storage::oldest(&self.ctx, &self.pending) {
+        self.age_of(Storage::oldest(&self.ctx, &self.pending))
+    }
+
+    fn age_of(&self, oldest: Option<Lsn>) -> u64 {
+        match oldest {
             Some(oldest) => self.ctx.log.lsn().0.saturating_sub(oldest.0),
             None => 0,
         }
@@ -163,7 +173,8 @@ impl Cleaner {
     fn checkpoint_if_useful(&self) -> Result<()> {
         let log = &self.ctx.log;
         let gain = log.age().saturating_sub(self.oldest_age());
-        let all_written = self.ctx.pool.dirty_count() == 0 && self.pending.count() == 0;
+        let all_written = self.ctx.pool.dirty_count() == 0
+            && self.pending.count() == self.pending.missing_count();
         if gain > log.capacity().max_modified_age_async / 8 || (all_written && gain > 1024) {
             self.checkpoint()?;
         }

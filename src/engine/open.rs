@@ -260,10 +260,13 @@ impl Engine {
         if self.stopped().is_some() || self.is_read_only() {
             return Ok(());
         }
-        if fast >= 2 || self.floor.storage.pending.count() > 0 {
+        if fast >= 2 {
             return self.ctx().log.flush_all().map(|_| ());
         }
-        let end = self.floor.storage.flush_everything()?;
+        let end = match self.floor.storage.pending.count() {
+            0 => self.floor.storage.flush_everything()?,
+            _ => self.floor.storage.flush_but_keep_log()?,
+        };
         log::info!("shutdown completed; log sequence number {end}");
         Ok(())
     }

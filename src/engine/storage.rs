@@ -97,8 +97,8 @@ fn is_unfinished(vfs: &dyn Vfs, setup: &Setup, has_log: bool) -> Result<bool> {
     Ok(at_first && (never_written || log.header().creator_text().starts_with("xtradb")))
 }
 
-/// Opens an instance. A log of another size than the settings say is replaced, once nothing in it is
-/// needed any more.
+/// Opens an instance. A log of another size than the settings say is replaced, unless changes of a missing
+/// file in it are still needed.
 ///
 /// Errors: `Busy` if another server has it; `Corrupt`, `Unsupported`, `Invalid`, `Io`.
 pub(super) fn open(
@@ -163,8 +163,14 @@ fn open_once(
     if replace && !clean {
         let sweep = Sweep::new(&storage.pending);
         sweep.run(&storage.ctx, &storage.pending, &|| false)?;
-        storage.flush_everything()?;
-        return Ok(None);
+        if storage.pending.missing_count() == 0 {
+            storage.flush_everything()?;
+            return Ok(None);
+        }
+        log::warn!(
+            "the redo log keeps its old size, since it is kept for {}",
+            storage.pending.missing_files()
+        );
     }
     if !setup.places.read_only {
         file::remove_leftovers(&**vfs, &setup.log.dir)?;
@@ -219,7 +225,7 @@ fn open_tablespaces(spaces: &Registry, setup: &Setup, scan: &mut LogScan) -> Res
     let leniency = Leniency {
         missing_files: setup.force_recovery >= 1,
     };
-    open_files(&mut scan.index, spaces, &torn, leniency)?;
+    open_files(&mut scan.index, spaces, &torn, leniency, scan.end)?;
     if !scan.clean {
         make_durable(&scan.index, spaces)?;
     }
@@ -234,20 +240,18 @@ fn assemble(setup: &Setup, spaces: Registry, log: Log, scan: LogScan) -> Result<
     let (log, spaces) = (Arc::new(log), Arc::new(spaces));
     let pool = Arc::new(Pool::open(setup.pool, log.clone(), spaces.clone())?);
     {
-        // Checkpoints name the tablespaces of pages that wait until they have passed them.
+        // Checkpoints name the tablespaces of the records in the log until they have passed them.
         let gate = log.enter_exclusive();
-        let mut named = std::collections::BTreeSet::new();
-        for id in scan.index.pages() {
-            if named.insert(id.space) {
-                let space = spaces.get(id.space).filter(|space| space.is_named_in_log());
-                if let Some(space) = space {
-                    spaces.set_modified(&gate, &space, scan.end);
-                }
+        for id in scan.index.changed_spaces() {
+            let space = spaces.get(id).filter(|space| space.is_named_in_log());
+            if let Some(space) = space {
+                spaces.set_modified(&gate, &space, scan.end);
             }
         }
     }
     let pending = Arc::new(Pending::new(scan.index));
     pending.set_log(log.clone());
+    pending.wait_for_files(&spaces);
     pool.set_hook(pending.clone());
     Ok(Storage {
         ctx: Arc::new(PageCtx::new(pool, log, spaces)),
@@ -322,6 +326,30 @@ impl Storage {
         }
         self.ctx.pool.flush_all()?;
         self.ctx.log.make_clean(&self.ctx.spaces)
+    }
+
+    /// Writes all pages, and makes a checkpoint as far as the pages that wait allow: the log is kept.
+    ///
+    /// Errors: what writing gives; `Stopped`.
+    pub(super) fn flush_but_keep_log(&self) -> Result<Lsn> {
+        self.ctx.pool.flush_all()?;
+        let oldest = || Storage::oldest(&self.ctx, &self.pending);
+        match self.ctx.log.checkpoint(&self.ctx.spaces, oldest) {
+            // The log is full. It is whole all the same.
+            Ok(_) | Err(Error::LogRoom) => {}
+            Err(error) => return Err(error),
+        }
+        match self.pending.missing_files() {
+            files if files.is_empty() => {
+                log::warn!("the redo log is kept for pages that were not recovered");
+            }
+            files => {
+                log::warn!("the redo log is kept for {files}: put it back before the next start")
+            }
+        }
+        let log = &self.ctx.log;
+        log.flush_all()?;
+        Ok(log.lsn())
     }
 
     /// Start LSN of the oldest change that no file has.

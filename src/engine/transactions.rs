@@ -8,7 +8,7 @@ use crate::os::thread::Threads;
 use crate::purge::{Control, Coordinator, RowPurger};
 use crate::row::{self, DictTables, HasTrees, Tables};
 use crate::sync::Arc;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::trx::{Detached, Trx, TrxSystem};
 use crate::undo::resurrect::{self, FoundUndoLog};
 use crate::words::{Error, Result, SessionId, TableId};
@@ -100,12 +100,7 @@ impl Transactions {
     }
 
     fn purger<'t>(&'t self, tables: &'t PurgeTables<'t>) -> RowPurger<'t> {
-        RowPurger {
-            ctx: &self.ctx,
-            sys: &self.sys,
-            tables,
-            skipped: AtomicU64::new(0),
-        }
+        RowPurger::new(&self.ctx, &self.sys, tables)
     }
 
     /// Rolls the other unfinished transactions back while sessions are served.

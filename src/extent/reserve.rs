@@ -123,9 +123,9 @@ impl Wanted {
     fn margin(&self, room: Room) -> u32 {
         let extents = room.size / self.extent_pages;
         match (self.class, self.kind) {
-            (Class::Statement, Kind::Undo) => 1 + extents / 200,
-            (Class::Statement, _) => 2 + extents * 2 / 200,
-            _ => 0,
+            (Class::System | Class::Checkpoint, _) => 0,
+            (_, Kind::Undo) => 1 + extents / 200,
+            _ => 2 + extents * 2 / 200,
         }
     }
 

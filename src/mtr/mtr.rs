@@ -32,6 +32,15 @@ impl Budget {
         }
     }
 
+    /// As `statement`, for changes of the dictionary.
+    pub const fn dictionary(log_bytes: usize) -> Budget {
+        Budget {
+            log_bytes,
+            frames: 0,
+            class: Class::Dictionary,
+        }
+    }
+
     /// Rollback and purge: may use what statements cannot.
     pub const fn system(log_bytes: usize) -> Budget {
         Budget {
@@ -86,7 +95,7 @@ impl<'a> Mtr<'a> {
     /// Admits `budget`, then starts. Call it with no latch held: it may wait for log room and for
     /// frames.
     ///
-    /// Errors: `Stopped`, `LogRoom`, `BufferPoolFull`.
+    /// Errors: `Stopped`, `LogRoom`, `LogHeld`, `BufferPoolFull`.
     pub fn start(ctx: &'a PageCtx, budget: Budget) -> Result<Mtr<'a>> {
         ctx.check_running()?;
         ctx.log.check_frozen()?;

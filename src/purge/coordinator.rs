@@ -34,6 +34,11 @@ pub trait RecordPurger {
     /// Errors: only those that stop purge as a whole. A damaged or missing table is none: its records
     /// are skipped, and reported once.
     fn purge(&self, record: &PurgeRecord<'_>) -> Result<()>;
+
+    /// True while an error that `purge` gave is sure to come again.
+    fn is_blocked(&self) -> bool {
+        false
+    }
 }
 
 /// What a batch did.
@@ -227,7 +232,7 @@ impl Coordinator {
     ) {
         let mut sleep = SLEEP_MIN;
         while !self.control.is_stopping() {
-            if self.control.paused.load(Ordering::Acquire) {
+            if self.control.paused.load(Ordering::Acquire) || purger.is_blocked() {
                 self.sys.purge_wanted.wait(SLEEP_MAX);
                 continue;
             }
@@ -238,6 +243,8 @@ impl Coordinator {
                 }
                 Ok(batch) if batch.logs > 0 => sleep = SLEEP_MIN,
                 Ok(_) => sleep = (sleep * 2).min(SLEEP_MAX),
+                // It has said why.
+                Err(_) if purger.is_blocked() => {}
                 Err(error) => {
                     failed(&error);
                     sleep = SLEEP_MAX;

@@ -1,31 +1,34 @@
 //! What the log says of tablespace files, done on disk: renames and deletions finished, missing files
-//! of young tables made anew, sizes brought up (format-redo.md sections 8 and 13, step 4).
+//! of young tables made anew, sizes brought up (format-redo.md sections 8 and 13, step 4). A file that is
+//! missing otherwise is waited for: nobody can tell whether it comes back.
 
 use super::index::{FileEvents, RedoIndex};
 use super::torn::Torn;
 use crate::format::fsp::SpaceFlags;
 use crate::os::file::parent;
 use crate::space::open::probe;
-use crate::space::{Kind, Registry, Space};
+use crate::space::{Absent, Kind, Registry, Space};
 use crate::sync::Arc;
-use crate::words::{Error, PageId, PageNo, Result, SpaceId};
+use crate::words::{Error, Lsn, PageId, PageNo, Result, SpaceId};
 
 /// How strict to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leniency {
-    /// innodb_force_recovery ≥ 1: a missing file drops its records instead of ending the start.
+    /// innodb_force_recovery ≥ 1: the records of a missing file are given up instead of kept.
     pub missing_files: bool,
 }
 
-/// Opens every tablespace that the log changes, the system and undo tablespaces being open already.
-/// Records of tablespaces that are gone leave the index.
+/// Opens every tablespace that the log, which ends at `end`, changes, the system and undo tablespaces
+/// being open already. Records of tablespaces that are gone leave the index; those of a file that is
+/// missing stay there, and the registry knows of it (`Registry::absent`).
 ///
-/// Errors: `TablespaceMissing` naming the file; what the file system gives.
+/// Errors: what the file system gives.
 pub fn open_files(
     index: &mut RedoIndex,
     spaces: &Registry,
     torn: &Torn,
     leniency: Leniency,
+    end: Lsn,
 ) -> Result<()> {
     let files: Vec<(SpaceId, FileEvents)> = index
         .files()
@@ -39,15 +42,61 @@ pub fn open_files(
             continue;
         }
         let opened = match spaces.get(id) {
-            Some(space) => Some(space),
+            Some(space) => Opened::Space(space),
             None => open_named(index, spaces, torn, id, &events, leniency)?,
         };
-        match opened {
-            Some(space) => bring_size_up(&space, &events)?,
-            None => index.drop_space(id),
-        }
+        let waits = match opened {
+            Opened::Space(space) => {
+                bring_size_up(&space, &events)?;
+                continue;
+            }
+            Opened::Missing(why) => {
+                let waits = index.has_pages_of(id);
+                if waits {
+                    say_what_waits(&why);
+                }
+                waits
+            }
+            Opened::Useless => {
+                index.drop_space(id);
+                false
+            }
+        };
+        note_absent(spaces, id, &events, end, waits);
     }
     Ok(())
+}
+
+/// What became of a file that the log names.
+enum Opened {
+    Space(Arc<Space>),
+    /// It is not there, or cannot be read now; whatever the log has of it is kept.
+    Missing(Error),
+    /// It is not there, or damaged; what the log has of it is given up.
+    Useless,
+}
+
+/// Until its records are behind the checkpoint, the log goes on naming the file.
+fn note_absent(spaces: &Registry, id: SpaceId, events: &FileEvents, end: Lsn, waits: bool) {
+    let Some(name) = events.name.clone().filter(|_| events.used) else {
+        return;
+    };
+    let path = spaces.resolve_log_path(&name).into();
+    let absent = Absent {
+        name,
+        path,
+        until: end,
+        waits,
+    };
+    spaces.note_absent(id, absent);
+}
+
+fn say_what_waits(why: &Error) {
+    log::error!(
+        "{why}, and the redo log has changes of it. Put the file back and restart, and they are applied. \
+         DROP TABLE, or a start with innodb_force_recovery=1, gives them up. Until then the redo log is \
+         kept, and has room for so many changes of other tables only"
+    );
 }
 
 /// After a kill what its process wrote may be in the system's cache alone, names as well as pages.
@@ -115,39 +164,36 @@ fn open_named(
     id: SpaceId,
     events: &FileEvents,
     leniency: Leniency,
-) -> Result<Option<Arc<Space>>> {
+) -> Result<Opened> {
     let Some(latest) = events.name.as_deref() else {
         // No name, no records of its own (`check_names` saw to that).
-        return Ok(None);
+        return Ok(Opened::Useless);
     };
     let path = spaces.resolve_log_path(latest);
     let name = table_name(latest);
     finish_renames(spaces, id, events, &path)?;
     let repair = |page: PageId| torn.first_page(page);
     let error = match spaces.open_table_at(id, &name, &path, &repair) {
-        Ok(space) => return Ok(Some(space)),
+        Ok(space) => return Ok(Opened::Space(space)),
         Err(error) => error,
     };
     if !events.used && !events.created {
         // Named, but not changed: whoever opens the table will see.
-        return Ok(None);
+        return Ok(Opened::Useless);
     }
     let first = PageId::new(id, PageNo(0));
     if index.rebuilds(first) && is_replaceable(spaces, &path) {
-        return make_anew(spaces, id, &name, &path, events).map(Some);
+        return make_anew(spaces, id, &name, &path, events).map(Opened::Space);
     }
     match error {
-        Error::TablespaceMissing(_) if !leniency.missing_files => Err(Error::TablespaceMissing(
-            format!(
-                "{path} (tablespace {id}), which the redo log changes; put the file back, or \
-                     start with innodb_force_recovery=1 to give its changes up"
-            )
-            .into(),
-        )),
+        // It may be back at the next start, or readable.
+        error if !leniency.missing_files && !matches!(error, Error::Corrupt(_)) => {
+            Ok(Opened::Missing(error))
+        }
         // Damage stays local: the table will say so, its records are of no use.
         error => {
             log::error!("{path}: {error}; its changes in the redo log are given up");
-            Ok(None)
+            Ok(Opened::Useless)
         }
     }
 }

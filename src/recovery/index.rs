@@ -111,6 +111,17 @@ impl RedoIndex {
         self.pages.keys().copied()
     }
 
+    /// True if a page of the tablespace waits.
+    pub fn has_pages_of(&self, space: SpaceId) -> bool {
+        self.pages().any(|id| id.space == space)
+    }
+
+    /// The tablespaces of which the log has page records, void ones too: it must go on naming them.
+    pub fn changed_spaces(&self) -> impl Iterator<Item = SpaceId> + '_ {
+        let changed = self.files.iter().filter(|(_, file)| file.used);
+        changed.map(|(space, _)| *space)
+    }
+
     /// The pages that wait, in file order.
     pub fn pages_sorted(&self) -> Vec<PageId> {
         let mut pages: Vec<_> = self.pages().collect();

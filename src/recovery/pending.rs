@@ -7,14 +7,17 @@
 //!      ├──on_free──▶ (gone)      freed under the log gate, so that no checkpoint comes between
 //!      └──on_drop──▶ (gone)      the file is being deleted, under a hold on checkpoints
 //! ```
+//!
+//! Pages of a missing file wait until it is dropped, or for the next start.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::apply::bring_up;
 use super::index::RedoIndex;
 use crate::buffer::PageLoaded;
 use crate::format::fil;
 use crate::redo::Log;
+use crate::space::Registry;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex, Once, Rank, RwLock};
 use crate::words::{Error, Lsn, PageId, Result, SpaceId};
@@ -32,6 +35,13 @@ enum Phase {
     Void,
 }
 
+/// A file that pages wait for.
+struct Missing {
+    path: Box<str>,
+    oldest: Lsn,
+    pages: usize,
+}
+
 /// What recovery does to pages on their way into the pool.
 pub struct Pending {
     index: RwLock<RedoIndex>,
@@ -40,6 +50,9 @@ pub struct Pending {
     left: AtomicUsize,
     /// All pages by the start of their oldest record, and how many of them are done.
     by_age: Mutex<(Vec<(Lsn, PageId)>, usize)>,
+    /// Missing files that are waited for, and the number of their pages.
+    missing: Mutex<BTreeMap<SpaceId, Missing>>,
+    missing_left: AtomicUsize,
     /// No page can have a newer LSN than the log. Set once the log is open.
     log: Once<Arc<Log>>,
 }
@@ -62,6 +75,8 @@ impl Pending {
                 .map(|shard| Mutex::new(Rank::Leaf, shard))
                 .collect(),
             index: RwLock::new(Rank::Leaf, index),
+            missing: Mutex::new(Rank::Leaf, BTreeMap::new()),
+            missing_left: AtomicUsize::new(0),
             log: Once::new(),
         }
     }
@@ -70,6 +85,55 @@ impl Pending {
     pub fn set_log(&self, log: Arc<Log>) {
         // A second call names the same log.
         let _ = self.log.set(log);
+    }
+
+    /// Finds out which pages wait for files that are missing, and tells the log why it is kept; once,
+    /// after `set_log`.
+    pub fn wait_for_files(&self, spaces: &Registry) {
+        let waited_for = spaces.waited_for().into_iter();
+        let file = |path| Missing {
+            path,
+            oldest: Lsn(u64::MAX),
+            pages: 0,
+        };
+        let mut missing: BTreeMap<SpaceId, Missing> = waited_for
+            .map(|(id, absent)| (id, file(absent.path)))
+            .collect();
+        for (lsn, id) in &self.by_age.lock().0 {
+            if let Some(file) = missing.get_mut(&id.space) {
+                file.pages += 1;
+                file.oldest = file.oldest.min(*lsn);
+            }
+        }
+        *self.missing.lock() = missing;
+        self.tell_log();
+    }
+
+    /// Pages that wait for files that are missing.
+    pub fn missing_count(&self) -> usize {
+        self.missing_left.load(Ordering::Acquire)
+    }
+
+    /// The missing files, as a list in a sentence.
+    pub fn missing_files(&self) -> String {
+        let missing = self.missing.lock();
+        let paths: Vec<&str> = missing.values().map(|file| &*file.path).collect();
+        paths.join(", ")
+    }
+
+    fn tell_log(&self) {
+        let (pages, oldest) = {
+            let missing = self.missing.lock();
+            let pages = missing.values().map(|file| file.pages).sum();
+            (pages, missing.values().map(|file| file.oldest).min())
+        };
+        self.missing_left.store(pages, Ordering::Release);
+        let Some(log) = self.log.get() else { return };
+        let why = format!(
+            "{}: put the file back and restart, or drop its table",
+            self.missing_files()
+        );
+        log.hold_back(oldest.map(|oldest| (oldest, &*why)));
     }
 
     /// Pages that are not settled.
@@ -98,12 +162,14 @@ impl Pending {
         }
     }
 
-    /// The pages that wait, in file order.
-    pub fn pages(&self) -> Vec<PageId> {
+    /// The pages that wait and whose files are there, in file order.
+    pub fn present_pages(&self) -> Vec<PageId> {
+        let missing: BTreeSet<SpaceId> = self.missing.lock().keys().copied().collect();
         let mut pages = Vec::new();
         for shard in &self.shards {
             pages.extend(shard.lock().keys().copied());
         }
+        pages.retain(|id| !missing.contains(&id.space));
         pages.sort_unstable();
         pages
     }
@@ -228,6 +294,10 @@ impl PageLoaded for Pending {
             shard.retain(|id, _| id.space != space);
             self.left.fetch_sub(before - shard.len(), Ordering::AcqRel);
         }
+        let was_missing = self.missing.lock().remove(&space).is_some();
+        if was_missing {
+            self.tell_log();
+        }
     }
 }
 
@@ -260,5 +330,37 @@ mod tests {
         assert_eq!((pending.count(), pending.oldest()), (1, Some(Lsn(30_000))));
         pages.ctx.pool.discard_space(other);
         assert_eq!((pending.count(), pending.oldest()), (0, None));
+    }
+
+    #[test]
+    fn pages_of_a_missing_file_are_left_out_of_the_sweep_and_keep_the_log() {
+        let pages = TestPages::new(4096, 64, 20);
+        let (away, start) = (SpaceId(6), Lsn(pages.ctx.log.lsn().0 - 10));
+        let mut index = RedoIndex::default();
+        for (space, page) in [(SPACE, 3), (away, 3), (away, 4)] {
+            let id = PageId::new(space, PageNo(page));
+            let mtr = (start, Lsn(start.0 + 4));
+            index.append(id, mtr, false, &[&[0; 4]]).expect("room");
+        }
+        let absent = crate::space::Absent {
+            name: "./t/away.ibd".into(),
+            path: "/data/t/away.ibd".into(),
+            until: pages.ctx.log.lsn(),
+            waits: true,
+        };
+        pages.ctx.spaces.note_absent(away, absent);
+        let pending = Arc::new(Pending::new(index));
+        pending.set_log(pages.ctx.log.clone());
+        pending.wait_for_files(&pages.ctx.spaces);
+        pages.ctx.pool.set_hook(pending.clone());
+        assert_eq!(pending.present_pages(), [PageId::new(SPACE, PageNo(3))]);
+        assert_eq!((pending.count(), pending.missing_count()), (3, 2));
+        assert_eq!(pending.missing_files(), "/data/t/away.ibd");
+        assert_eq!(pages.ctx.log.held_lsn(), Some(start));
+        pages.ctx.pool.discard_space(SPACE);
+        assert_eq!(pages.ctx.log.held_lsn(), Some(start));
+        pages.ctx.pool.discard_space(away);
+        assert_eq!((pending.count(), pending.missing_count()), (0, 0));
+        assert_eq!(pages.ctx.log.held_lsn(), None);
     }
 }

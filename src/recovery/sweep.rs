@@ -31,10 +31,10 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Of the pages that wait now.
+    /// Of the pages that wait now, and whose files are there.
     pub fn new(pending: &Pending) -> Sweep {
         Sweep {
-            pages: pending.pages(),
+            pages: pending.present_pages(),
             next: AtomicUsize::new(0),
             swept: Mutex::new(Rank::Leaf, Swept::default()),
         }

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use super::file::BLOCK;
+use super::held::FILE_OP_BYTES;
 use super::log::Log;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sync::{Condvar, Mutex, Rank, order};
@@ -17,6 +18,9 @@ use crate::words::{Error, Lsn, Result};
 pub enum Class {
     /// Statements: up to InnoDB's synchronous limit.
     Statement,
+    /// Changes of the dictionary: as statements; but while the log is kept for a missing file, nearly all
+    /// of it, since dropping that table is the way out.
+    Dictionary,
     /// Rollback, purge, recovery: up to the log's capacity.
     System,
     /// The checkpoint itself and file operations: all but the last blocks.
@@ -103,13 +107,14 @@ impl Log {
     /// tree latch is held.
     ///
     /// Errors: `Error::Stopped` when the log is frozen, `Error::LogRoom` if no checkpoint could ever
-    /// make so much room.
+    /// make so much room, `Error::LogHeld` if none can before a missing file is back or dropped.
     pub fn admit(&self, bytes: u64, class: Class) -> Result<Credit<'_>> {
         debug_assert!(
             !order::holds_at_or_above(Rank::Tree),
             "log room is asked for before latches"
         );
         let bytes = bytes + OVERHEAD;
+        self.check_held(bytes, class)?;
         if bytes > self.limit(class) || bytes > self.ring.size() - RING_RESERVE {
             return Err(Error::LogRoom);
         }
@@ -127,6 +132,7 @@ impl Log {
     fn admit_waiting(&self, bytes: u64, class: Class) -> Result<Credit<'_>> {
         loop {
             self.check_frozen()?;
+            self.check_held(bytes, class)?;
             match self.try_admit(bytes, class) {
                 Ok(credit) => return Ok(credit),
                 Err(Lacks::Buffer) if self.written_lsn().0 < self.to_lsn(self.ring.filled()).0 => {
@@ -174,9 +180,12 @@ impl Log {
         Lacks::Nothing
     }
 
-    fn limit(&self, class: Class) -> u64 {
+    pub(super) fn limit(&self, class: Class) -> u64 {
         match class {
-            Class::Statement => self.capacity.max_checkpoint_age,
+            Class::Dictionary if self.held_lsn().is_some() => {
+                self.hard_limit().saturating_sub(FILE_OP_BYTES)
+            }
+            Class::Statement | Class::Dictionary => self.held.statement_limit(),
             Class::System => self.capacity.log_capacity - MTR_BYTES_MAX as u64 / 4,
             Class::Checkpoint => self.hard_limit(),
         }
@@ -190,7 +199,11 @@ impl Log {
     /// Asks for a checkpoint if the age says so; wakes somebody at most.
     #[inline]
     fn ask_for_checkpoint(&self) {
-        if self.age() > self.capacity.max_modified_age_async {
+        // Where it is kept anyway, no checkpoint helps.
+        let is_kept = |from: Lsn| self.checkpoint_lsn() >= from;
+        if self.age() > self.capacity.max_modified_age_async
+            && !self.held_lsn().is_some_and(is_kept)
+        {
             self.call_hook(false);
         }
     }

@@ -84,6 +84,39 @@ fn a_full_log_makes_statements_wait_for_a_checkpoint_and_lets_rollback_pass() {
 }
 
 #[test]
+fn a_log_that_is_kept_has_an_end_for_statements_and_a_rest_for_the_others() {
+    let Setup { log, spaces, .. } = setup(4 << 20);
+    append(&log, 1, 1000).unwrap();
+    let kept = log.lsn();
+    log.hold_back(Some((kept, "./t/w.ibd")));
+    let mut room = 0;
+    let held = loop {
+        match append(&log, 1, 100_000) {
+            Ok(_) => room += 100_000,
+            Err(error) => break error,
+        }
+        log.checkpoint(&spaces, || Some(kept)).unwrap();
+    };
+    assert!(
+        matches!(&held, Error::LogHeld(file) if &**file == "./t/w.ibd"),
+        "{held:?}"
+    );
+    assert!(room > 1_000_000, "{room} bytes were enough");
+    // What was done can be undone.
+    for _ in 0..room / 100_000 {
+        let _credit = log.admit(100_064, Class::System).unwrap();
+        let gate = log.enter();
+        log.registered(log.append(&gate, &mut mtr(1, 100_000)).unwrap());
+    }
+    assert_eq!(log.admit(800_000, Class::System).map(drop), Err(held));
+    drop(log.admit(300_000, Class::Dictionary).unwrap());
+    // Nobody waits for it any more.
+    log.hold_back(None);
+    log.checkpoint(&spaces, || None).unwrap();
+    drop(log.admit(1_500_000, Class::Statement).unwrap());
+}
+
+#[test]
 fn a_panic_of_the_writing_leader_stops_its_followers() {
     let Setup { log, .. } = setup(4 << 20);
     log.crash_points()

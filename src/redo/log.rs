@@ -3,6 +3,7 @@
 use super::admission::Room;
 use super::checkpoint::Checkpoints;
 use super::file::LogFile;
+use super::held::Held;
 use super::writer::Writer;
 use crate::format::redo_file::LogCapacity;
 use crate::os::CrashPoints;
@@ -55,6 +56,7 @@ pub struct Log {
     pub(super) checkpoint_lsn: AtomicU64,
     pub(super) checkpoints: Mutex<Checkpoints>,
     pub(super) room: Room,
+    pub(super) held: Held,
     pub(super) hook: Once<Arc<dyn CheckpointNeeded>>,
     frozen: AtomicBool,
     /// Frozen by a panic: not even memory may be trusted.
@@ -112,6 +114,7 @@ impl Log {
             checkpoint_lsn: AtomicU64::new(checkpoint_lsn),
             checkpoints: Mutex::new(Rank::Checkpoint, start.checkpoints),
             room: Room::new(),
+            held: Held::none(capacity.max_checkpoint_age),
             hook: Once::new(),
             frozen: AtomicBool::new(false),
             broken: AtomicBool::new(false),

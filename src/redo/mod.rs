@@ -18,7 +18,7 @@
 //!          `admit` waits with no page or tree latch held.
 //! Crash:   what `write_up_to(.., durable)` returned for is found by recovery; what was appended
 //!          only may be lost, a suffix as a whole.
-//! Read:    file.rs, log.rs, append.rs, admission.rs, writer.rs, checkpoint.rs, create.rs.
+//! Read:    file.rs, log.rs, append.rs, admission.rs, held.rs, writer.rs, checkpoint.rs, create.rs.
 #![forbid(unsafe_code)]
 
 /// Room in the log, asked for before the first latch.
@@ -35,6 +35,9 @@ pub mod create;
 
 /// The file: header, checkpoint blocks, records by LSN.
 pub mod file;
+
+/// What keeps the checkpoint back for longer than writing pages can help.
+pub mod held;
 
 /// The log as a whole: its parts and its state.
 pub mod log;

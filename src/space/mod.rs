@@ -13,8 +13,11 @@
 //!
 //! Latches: `Rank::FileState` for the list of files and for syncs; a registry shard likewise.
 //! Crash:   growth is by allocation, made durable by the next sync of the file.
-//! Read:    tablespace.rs, registry.rs, open.rs, io.rs, transform.rs, grow.rs, file_op.rs.
+//! Read:    tablespace.rs, registry.rs, open.rs, io.rs, transform.rs, grow.rs, file_op.rs, absent.rs.
 #![forbid(unsafe_code)]
+
+/// Tablespaces without a file.
+pub mod absent;
 
 /// Create, rename, delete: the system calls.
 pub mod file_op;
@@ -43,6 +46,7 @@ pub mod transform;
 #[cfg(test)]
 mod tests;
 
+pub use absent::Absent;
 pub use data_file_path::DataFilePath;
 pub use io::{Announced, IoGuard};
 pub use open::{FirstPage, Repair};

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::absent::Absents;
 use super::data_file_path::DataFilePath;
 use super::open::{self, FirstPage, Repair, Wanted};
 use super::tablespace::{Kind, Space};
@@ -40,6 +41,7 @@ pub struct Registry {
     shards: [Shard; SHARDS],
     /// Tablespaces named by FILE_MODIFY since the last checkpoint. Changed under the exclusive gate.
     modified: Mutex<Vec<Arc<Space>>>,
+    pub(super) absents: Absents,
 }
 
 impl Registry {
@@ -50,6 +52,7 @@ impl Registry {
             places,
             shards: std::array::from_fn(|_| Padded(RwLock::new(Rank::FileState, HashMap::new()))),
             modified: Mutex::new(Rank::FileState, Vec::new()),
+            absents: Absents::new(),
         }
     }
 
@@ -136,12 +139,14 @@ impl Registry {
 
     /// Opens the file of a table. A `.isl` file beside the table, if any, tells a path elsewhere.
     ///
-    /// Errors: `Error::TablespaceMissing` if there is no file, `Error::Corrupt` by
+    /// Errors: `Error::TablespaceMissing` if there is no file, or changes wait for it to be back at the
+    /// next start; `Error::Corrupt` by
     /// format-tablespace.md section 5, `Error::Unsupported` for page compression.
     pub fn open_table(&self, id: SpaceId, name: &str, repair: Repair<'_>) -> Result<Arc<Space>> {
         if let Some(space) = self.get(id) {
             return Ok(space);
         }
+        self.check_present(id, name)?;
         let path = self.find_table_file(name)?;
         self.open_table_at(id, name, &path, repair)
     }
@@ -154,6 +159,7 @@ impl Registry {
         path: &str,
         repair: Repair<'_>,
     ) -> Result<Arc<Space>> {
+        self.check_present(id, name)?;
         let file = match self.open_file(path) {
             Err(error) if crate::os::file::is_errno(&error, libc::ENOENT) => {
                 return Err(Error::TablespaceMissing(format!("{name} ({path})").into()));
@@ -274,23 +280,20 @@ impl Registry {
     /// Largest number of bytes that the records of `take_modified` need.
     pub fn modified_names_bytes(&self) -> usize {
         let list = self.modified.lock().clone();
-        list.iter()
-            .map(|space| self.log_path(space).len() + 32)
-            .sum()
+        let open = list.iter().map(|space| self.log_path(space).len() + 32);
+        open.sum::<usize>() + self.absents.names_bytes()
     }
 
-    /// What a checkpoint at `checkpoint` names: every tablespace in the list, with its `log_path`. Those
-    /// whose last FILE_MODIFY is not above leave the list. `gate`: exclusive.
+    /// What a checkpoint at `checkpoint` names: every tablespace in the list, with its `log_path`, and
+    /// those without a file. Those whose last FILE_MODIFY is not above leave the list. `gate`: exclusive.
     pub fn take_modified(&self, gate: &GateGuard<'_>, checkpoint: Lsn) -> Vec<(SpaceId, String)> {
         assert!(
             gate.is_exclusive(),
             "the list of modified tablespaces changes alone"
         );
         let list = std::mem::take(&mut *self.modified.lock());
-        let names = list
-            .iter()
-            .map(|space| (space.id(), self.log_path(space)))
-            .collect();
+        let open = list.iter().map(|space| (space.id(), self.log_path(space)));
+        let names = open.chain(self.absents.take_names(checkpoint)).collect();
         let (leaving, staying): (Vec<_>, Vec<_>) = list
             .into_iter()
             .partition(|space| space.modified_lsn() <= checkpoint);

@@ -6,7 +6,7 @@ use crate::format::fil;
 use crate::format::fsp::{SpaceFlags, SpaceHeader};
 use crate::os::sim::{Call, SimVfs};
 use crate::os::{AlignedBuf, OpenMode, RealVfs, Vfs};
-use crate::sync::Arc;
+use crate::sync::{Arc, Gate, Rank};
 use crate::words::{Error, Lsn, PageId, PageNo, SpaceId};
 
 const PAGE: usize = 16384;
@@ -243,6 +243,41 @@ fn a_link_file_leads_to_a_table_elsewhere() {
     assert_eq!(spaces.resolve_log_path("/far/t/w.ibd"), "/far/t/w.ibd");
     spaces.delete(&space).unwrap();
     assert!(!sim.exists("./data/t/w.isl").unwrap() && !sim.exists("/far/t/w.ibd").unwrap());
+}
+
+#[test]
+fn a_missing_file_is_named_until_its_records_are_behind_the_checkpoint() {
+    let sim = SimVfs::new();
+    let spaces = registry(&sim);
+    let space = make_table(&spaces, 5, "t/w");
+    let spaces = registry(&sim);
+    let absent = |waits| Absent {
+        name: "./t/w.ibd".into(),
+        path: space.path().into(),
+        until: Lsn(2000),
+        waits,
+    };
+    spaces.note_absent(SpaceId(5), absent(true));
+    // It is back, but what the log has of it was not applied.
+    let opened = spaces.open_table(SpaceId(5), "t/w", &no_repair);
+    assert!(matches!(&opened, Err(Error::TablespaceMissing(why)) if why.contains("restart")));
+    let gate = Gate::new(Rank::LogGate);
+    let name = (SpaceId(5), "./t/w.ibd".to_string());
+    for checkpoint in [1000, 1999, 2000] {
+        let alone = gate.enter_exclusive();
+        assert!(spaces.modified_names_bytes() > 9);
+        let names = spaces.take_modified(&alone, Lsn(checkpoint));
+        assert_eq!(names, std::slice::from_ref(&name));
+    }
+    assert_eq!(spaces.modified_names_bytes(), 0);
+    assert!(!spaces.is_waiting_for_files());
+    spaces.note_absent(SpaceId(5), absent(true));
+    assert!(spaces.is_waiting_for_files());
+    spaces.forget_absent(SpaceId(5));
+    // What was given up keeps nobody from the file.
+    spaces.note_absent(SpaceId(5), absent(false));
+    assert!(!spaces.is_waiting_for_files());
+    spaces.open_table(SpaceId(5), "t/w", &no_repair).unwrap();
 }
 
 #[test]

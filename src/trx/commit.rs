@@ -79,7 +79,10 @@ impl Trx {
     fn commit_written(&self, ctx: &PageCtx, binlog: Option<(&str, u64)>) -> Result<Committed> {
         let log = self.undo.as_ref().expect("the caller saw it");
         let registry = &self.sys.registry;
-        let budget = Budget::system(history::COMMIT_LOG_BYTES);
+        let budget = match log.is_dict() {
+            true => Budget::dictionary(history::COMMIT_LOG_BYTES),
+            false => Budget::system(history::COMMIT_LOG_BYTES),
+        };
         let mut mtr = Mtr::start(ctx, budget)?;
         // A number that is drawn and never published hides all later commits.
         let _section = CriticalSection::enter(ctx, "panic in a commit");

@@ -12,11 +12,11 @@ use crate::format::list::{FilAddr, ListBase, ListNode};
 use crate::format::redo_record::PageOp;
 use crate::format::undo_page::{self, OFF_FREE, OFF_NODE, OFF_PAGE_LIST, OFF_SEGMENT, RECORDS};
 use crate::format::undo_record::UndoRecord;
-use crate::mtr::{Class, Mode, Mtr, PageCtx, PageRef};
+use crate::mtr::{Mode, Mtr, PageCtx, PageRef};
 use crate::sync::Rank;
 use crate::words::{Error, Result, RollPtr, UndoNo, be};
 
-use super::segment::{NODE_NEXT, UndoLog, init_page};
+use super::segment::{NODE_NEXT, UndoLog, class_of, init_page};
 use super::{apply, latch};
 
 /// What an append may need of the budget of the mini-transaction around it.
@@ -52,13 +52,8 @@ pub fn reserve(ctx: &PageCtx, log: &mut UndoLog, len_max: usize) -> Result<Needs
         });
     }
     if log.room.is_none() {
-        log.room = Some(extent::reserve(
-            ctx,
-            log.rseg.space(),
-            1,
-            1,
-            Class::Statement,
-        )?);
+        let class = class_of(log.is_dict);
+        log.room = Some(extent::reserve(ctx, log.rseg.space(), 1, 1, class)?);
     }
     let log_bytes = if log.short { page_size } else { log_bytes };
     Ok(Needs {

@@ -101,21 +101,33 @@ fn begin_in(
     trx_id: TrxId,
     is_dict: bool,
 ) -> Result<Option<UndoLog>> {
-    let mut mtr = Mtr::start(ctx, Budget::statement(BEGIN_LOG_BYTES))?;
+    let class = class_of(is_dict);
+    let budget = Budget {
+        class,
+        ..Budget::statement(BEGIN_LOG_BYTES)
+    };
+    let mut mtr = Mtr::start(ctx, budget)?;
     let reused = reuse(&mut mtr, rseg, trx_id, is_dict)?;
     ctx.reached("undo.reuse");
     mtr.commit();
     if reused.is_some() {
         return Ok(reused);
     }
-    let _room = extent::reserve(ctx, rseg.space(), 2, 1, Class::Statement)?;
-    let budget = Budget::statement(BEGIN_LOG_BYTES).with_frames(4);
-    let mut mtr = Mtr::start(ctx, budget)?;
+    let _room = extent::reserve(ctx, rseg.space(), 2, 1, class)?;
+    let mut mtr = Mtr::start(ctx, budget.with_frames(4))?;
     let made = rseg.latched(&mut mtr, |mtr, _, header| {
         create(mtr, rseg, header, trx_id, is_dict)
     })?;
     mtr.commit();
     Ok(made)
+}
+
+/// Which part of the log the undo of a transaction may use.
+pub(super) fn class_of(is_dict: bool) -> Class {
+    match is_dict {
+        true => Class::Dictionary,
+        false => Class::Statement,
+    }
 }
 
 /// Takes a cached segment.
@@ -276,7 +288,7 @@ pub fn mark_dict(ctx: &PageCtx, log: &mut UndoLog) -> Result<()> {
     if log.is_dict {
         return Ok(());
     }
-    let mut mtr = Mtr::start(ctx, Budget::statement(64))?;
+    let mut mtr = Mtr::start(ctx, Budget::dictionary(64))?;
     let page = latch::undo_page(&mut mtr, log.rseg.page(log.first), Mode::X)?;
     let at = log.header as usize + undo_page::LOG_DICT_TRANS;
     mtr.write_u8(page, at, 1);

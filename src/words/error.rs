@@ -63,6 +63,8 @@ pub enum Error {
     NoSpace(SpaceId),
     /// A mini-transaction asked for more log than there is room for; callers re-admit.
     LogRoom,
+    /// The redo log is kept for a missing file, and what is left of it is not for this: says which file.
+    LogHeld(Box<str>),
     /// All frames of the buffer pool are pinned.
     BufferPoolFull,
     /// The page is not in the pool and the caller may not read now.
@@ -244,6 +246,7 @@ impl fmt::Display for Error {
                 )
             }
             Error::LogRoom => f.write_str("the redo log has no room; a checkpoint is needed"),
+            Error::LogHeld(what) => write!(f, "the redo log is full, since it is kept for {what}"),
             Error::BufferPoolFull => f.write_str(
                 "every page of the buffer pool is in use; raise innodb_buffer_pool_size",
             ),

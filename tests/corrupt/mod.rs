@@ -5,7 +5,7 @@
 //! starts of the host; an error about a table that was left alone fails the test.
 
 mod damage;
-mod host;
+pub mod host;
 mod panics;
 mod stage;
 

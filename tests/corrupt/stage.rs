@@ -1,6 +1,6 @@
 //! The directories that are damaged, what is asked afterwards, and what must be answered.
 
-use super::damage::{Damage, Kind, Place};
+use super::damage::{Damage, Place};
 use super::host::{OPTIONS, crash, start};
 use crate::support::host::{self, Host};
 use crate::support::scratch::{Scratch, copy_dir};
@@ -327,25 +327,11 @@ impl Asking<'_> {
         }
     }
 
-    /// After a crash the log may have changes of a file that is gone. To go on would lose them, should
-    /// the file come back: the start is refused, the file named, and the way out told.
-    fn misses_a_file(&self, errors: &str) -> bool {
-        let is_named = |damage: &Damage| {
-            let file = damage.file.display().to_string();
-            damage.kind == Kind::Remove && errors.contains(&file)
-        };
-        self.place == Place::TablesOfACrash
-            && self.damages.iter().any(is_named)
-            && errors.contains("put the file back, or start with innodb_force_recovery=1")
-    }
-
     /// The host ended before it was told to.
     fn ended(&mut self, status: ExitStatus, errors: &str) {
         self.check_words("at the end", errors);
         if let Some(how) = crash(status) {
             self.note(format!("{how}\n{errors:.3000}"));
-        } else if self.misses_a_file(errors) {
-            self.tally.refused += 1;
         } else if self.place.is_of_tables() {
             self.note(format!(
                 "a table's file ended the host: {status}\n{errors:.3000}"

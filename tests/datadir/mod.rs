@@ -6,6 +6,7 @@ mod bare;
 mod change_buffer;
 mod check;
 mod import;
+mod missing;
 mod shapes;
 
 use crate::support::host::{self, Host};

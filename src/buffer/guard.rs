@@ -2,9 +2,10 @@
 
 use std::mem::ManuallyDrop;
 
-use super::frame::{FLAG_CHECKED, FLAG_FREED, FLAG_FRESH, FLAG_POISONED, Frame};
+use super::frame::{FLAG_CHECKED, FLAG_FREED, FLAG_FRESH, FLAG_POISONED, Frame, WriteState};
 use super::pool::Pool;
 use crate::format::fil;
+use crate::sync::atomic::Ordering;
 use crate::sync::{Rank, order};
 use crate::words::{Lsn, PageId, Result};
 
@@ -254,6 +255,31 @@ impl<'p> PageGuard<'p> {
     pub fn note_created(&mut self) {
         self.frame().clear_flag(FLAG_FREED);
         self.frame().set_flag(FLAG_FRESH);
+    }
+
+    /// The marks that `note_freed` and `note_created` set, for `set_allocation_flags`.
+    pub fn allocation_flags(&self) -> u8 {
+        self.frame().flags.load(Ordering::Acquire) & (FLAG_FREED | FLAG_FRESH)
+    }
+
+    /// Takes `note_freed` and `note_created` back, X is held.
+    pub fn set_allocation_flags(&mut self, flags: u8) {
+        for flag in [FLAG_FREED, FLAG_FRESH] {
+            match flags & flag {
+                0 => self.frame().clear_flag(flag),
+                _ => self.frame().set_flag(flag),
+            }
+        }
+    }
+
+    /// True if the file lacks changes of the page.
+    pub fn is_dirty(&self) -> bool {
+        self.frame().write_state() != WriteState::Clean
+    }
+
+    /// Takes back what was written under U: from a copy of the whole page.
+    pub fn restore_under_update(&mut self, copy: &[u8]) {
+        self.write_raw(UPDATE_RANGE.start, &copy[UPDATE_RANGE]);
     }
 
     /// True after `note_checked`, until the page leaves the pool.

@@ -400,8 +400,8 @@ fn insert_secondary(
         if !tree.fits(mtr, &at, entry, scratch)? {
             return Ok(false);
         }
-        tree.raise_max_trx_id(mtr, at.page, trx_id);
         tree.insert(mtr, &mut at, entry, scratch)?;
+        tree.raise_max_trx_id(mtr, at.page, trx_id);
         Ok(true)
     })?;
     if done {

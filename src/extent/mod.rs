@@ -35,6 +35,6 @@ pub use create::{DOUBLEWRITE_LOG_BYTES, create_doublewrite, create_space};
 pub use header::{allocate_single_page, free_single_page, is_page_free};
 pub use reserve::{Reservation, reserve};
 pub use segment::{
-    Direction, SegmentUse, allocate_and_create, allocate_page, check_allocate, check_free,
-    create_segment, free_page, free_segment_step, segment_use,
+    Direction, SegmentUse, allocate_and_create, allocate_page, create_segment, free_page,
+    free_segment_step, segment_use,
 };

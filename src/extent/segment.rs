@@ -95,6 +95,8 @@ pub fn allocate_page(
 }
 
 /// `allocate_page` and `Mtr::create` in one.
+///
+/// Errors: as `allocate_page`, and `BufferPoolFull`; nothing is changed then.
 pub fn allocate_and_create(
     mtr: &mut Mtr<'_>,
     segment: SegmentHeader,
@@ -102,8 +104,10 @@ pub fn allocate_and_create(
     direction: Direction,
     rank: Rank,
 ) -> Result<PageRef> {
-    let id = allocate_page(mtr, segment, hint, direction)?;
-    mtr.create(id, rank)
+    mtr.attempt(|mtr| {
+        let id = allocate_page(mtr, segment, hint, direction)?;
+        mtr.create(id, rank)
+    })
 }
 
 /// Returns a page of a segment, which must be unchanged in this mtr.
@@ -113,23 +117,6 @@ pub fn free_page(mtr: &mut Mtr<'_>, segment: SegmentHeader, page: PageNo) -> Res
     let mut plan = Plan::open(mtr, segment.page().space)?;
     plan.free_segment_page(segment, page)?;
     plan.apply()
-}
-
-/// Finds out whether `allocate_page` would succeed, changing nothing: for callers that have to change
-/// other pages first. The allocation pages stay latched.
-///
-/// Errors: as `allocate_page`.
-pub fn check_allocate(mtr: &mut Mtr<'_>, segment: SegmentHeader, hint: PageNo) -> Result<()> {
-    let mut plan = Plan::open(mtr, segment.page().space)?;
-    plan.allocate(segment, hint, Direction::Up).map(|_| ())
-}
-
-/// Finds out whether `free_page` would succeed, changing nothing. The allocation pages stay latched.
-///
-/// Errors: as `free_page`.
-pub fn check_free(mtr: &mut Mtr<'_>, segment: SegmentHeader, page: PageNo) -> Result<()> {
-    let mut plan = Plan::open(mtr, segment.page().space)?;
-    plan.free_segment_page(segment, page)
 }
 
 /// Frees a part of a segment: an extent or a single page, and at last the inode; true when nothing is

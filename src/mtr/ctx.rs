@@ -1,5 +1,6 @@
 //! What mini-transactions work on, and the memory they re-use.
 
+use super::attempt::Kept;
 use super::memo::Memo;
 use crate::buffer::Pool;
 use crate::format::redo_encode::Encoder;
@@ -32,6 +33,7 @@ struct Spare {
     records: Vec<u8>,
     freed: Vec<PageId>,
     spaces: Vec<SpaceId>,
+    kept: Kept,
 }
 
 /// The buffers of a running mtr.
@@ -44,6 +46,8 @@ pub(super) struct Scratch<'a> {
     pub(super) freed: Vec<PageId>,
     /// Tablespaces that the records name, each once.
     pub(super) spaces: Vec<SpaceId>,
+    /// Pages as they were before the attempt under way.
+    pub(super) kept: Kept,
 }
 
 impl Scratch<'_> {
@@ -54,6 +58,7 @@ impl Scratch<'_> {
             encoder: Encoder::new(),
             freed: Vec::new(),
             spaces: Vec::new(),
+            kept: Kept::default(),
         }
     }
 }
@@ -103,6 +108,7 @@ impl PageCtx {
             encoder: Encoder::new(),
             freed: spare.freed,
             spaces: spare.spaces,
+            kept: spare.kept,
         }
     }
 
@@ -113,6 +119,7 @@ impl PageCtx {
             records: scratch.records,
             freed: scratch.freed,
             spaces: scratch.spaces,
+            kept: scratch.kept.cleared(),
         };
         spare.records.clear();
         spare.freed.clear();

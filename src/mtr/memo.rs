@@ -107,6 +107,12 @@ impl<'a> Memo<'a> {
         }
     }
 
+    /// The slot, unless the page was released.
+    pub(super) fn get_mut(&mut self, page: PageRef) -> Option<&mut Slot<'a>> {
+        let slot = self.slots.get_mut(page.at as usize)?.as_mut()?;
+        (slot.serial == page.serial).then_some(slot)
+    }
+
     /// Drops one use; the latch goes with the last one. Panics on a modified page (M5).
     pub(super) fn release(&mut self, page: PageRef) {
         let slot = self.slot_mut(page);

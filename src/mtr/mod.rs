@@ -10,13 +10,17 @@
 //!  3. A page is read from its file only while the mtr holds no latch, but for `get_reading`.
 //!  4. Only unmodified pages are released before commit.
 //!  5. Between the first changed byte and the append stands a critical section: a panic in it, or
-//!     an mtr dropped modified, freezes the engine and poisons the changed frames (C4).
+//!     an mtr dropped modified, freezes the engine and poisons the changed frames (C4). What may
+//!     fail after its first change runs as an `attempt`, which takes its changes back.
 //!
 //! Latches: page latches, in the order of docs/latch-order.md; commit takes the log gate under them.
 //! Crash:   all records of an mtr are recovered, or none.
-//! Read:    mtr.rs, memo.rs, write.rs, commit.rs, critical.rs, retry.rs.
+//! Read:    mtr.rs, memo.rs, write.rs, attempt.rs, commit.rs, critical.rs, retry.rs.
 #![forbid(unsafe_code)]
 
+mod attempt;
+#[cfg(test)]
+mod attempt_tests;
 mod commit;
 #[cfg(test)]
 mod crash_tests;

@@ -64,7 +64,8 @@ const ANCHORS_SHARE: usize = 8;
 /// A mini-transaction.
 ///
 /// Dropped unmodified it releases its latches. Dropped modified – a panic, or an error after the
-/// first change – it freezes the engine (C4): what fails must fail before the first change.
+/// first change – it freezes the engine (C4): what fails must fail before the first change, or inside an
+/// `attempt`.
 pub struct Mtr<'a> {
     pub(super) ctx: &'a PageCtx,
     pub(super) scratch: Scratch<'a>,

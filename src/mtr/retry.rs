@@ -8,7 +8,8 @@ use crate::words::{Error, Lsn, Result};
 /// be read, or a latch was taken against the order – everything is released, the page is read, and
 /// `work` runs again in the same mtr; so `work` must not have changed a page before it returns that.
 ///
-/// Any other error is returned; an error after the first change freezes the engine (C4).
+/// Any other error is returned; an error after the first change freezes the engine (C4), unless an
+/// `attempt` took the change back.
 ///
 /// `budget = None` runs a reader. Call with no latch held.
 pub fn retry<'a, T>(

@@ -167,7 +167,9 @@ impl Mtr<'_> {
             Some(page) => page,
             None => {
                 let guard = self.ctx.pool.create(id, rank, self.frames())?;
-                self.scratch.memo.push(guard, false)
+                let page = self.scratch.memo.push(guard, false);
+                self.keep_copy(page, true);
+                page
             }
         };
         self.changes(page);
@@ -205,6 +207,9 @@ impl Mtr<'_> {
 
     /// From here on the page counts as changed: a panic poisons it.
     fn changes(&mut self, page: PageRef) -> PageId {
+        if self.scratch.kept.is_active() {
+            self.keep_copy(page, false);
+        }
         let slot = self.scratch.memo.slot_mut(page);
         assert!(slot.guard.mode() >= Mode::U, "a page is changed under S");
         slot.modified = true;

@@ -63,6 +63,8 @@ pub(super) enum Same {
 pub struct Cursor {
     pub(super) index: usize,
     pub(super) stored: StoredPosition,
+    /// The key at which a run began.
+    last: Tuple,
     /// The search entry.
     pub(super) key: Tuple,
     pub(super) same: Same,
@@ -120,6 +122,7 @@ impl Cursor {
         Cursor {
             index,
             stored: StoredPosition::new(),
+            last: Tuple::new(),
             key: Tuple::new(),
             same: Same::Any,
             current: Tuple::new(),
@@ -297,11 +300,38 @@ impl Cursor {
         from: &mut Start,
         rows: &mut Rows<'_>,
     ) -> Result<Reached> {
+        let tree = &reader.trees[self.index];
+        let goes_on = matches!(*from, Start::Next | Start::NextSame | Start::Prev);
+        let last = self.stored.key().filter(|_| goes_on && !self.repeat);
+        let has_last = last.is_some();
+        if let Some(key) = last {
+            self.last.copy_prefix_of(key, key.len());
+        }
+        let reached = self.pass(op, reader, mtr, call, from, rows)?;
+        if has_last
+            && matches!(
+                reached,
+                Reached::Full | Reached::Pause | Reached::LookUp { .. }
+            )
+        {
+            // In a damaged tree a key may lead to a place before itself, again and again.
+            self.stored.check_moved(tree, &self.last, call.forward)?;
+        }
+        Ok(reached)
+    }
+
+    fn pass(
+        &mut self,
+        op: &mut Op<'_>,
+        reader: &mut Reader<'_>,
+        mtr: &mut Mtr<'_>,
+        call: &Call<'_>,
+        from: &mut Start,
+        rows: &mut Rows<'_>,
+    ) -> Result<Reached> {
         let trees = reader.trees;
         let tree = &trees[self.index];
         let (mut at, mut ready) = self.place(mtr, tree, *from)?;
-        // In a damaged tree a key may lead to a place before itself, again and again.
-        let mut back = matches!(*from, Start::Next | Start::NextSame) && !ready;
         if !call.forward && call.locks_gaps {
             if let Some(wait) = self.lock_gap_behind(op, mtr, &at, *from)? {
                 return Ok(Reached::Wait(wait));
@@ -310,9 +340,6 @@ impl Cursor {
         for _ in 0..PASSED_MAX {
             if !ready {
                 match self.advance(op, reader, mtr, tree, call, &mut at)? {
-                    Advanced::To if std::mem::take(&mut back) => {
-                        self.stored.check_before(tree, mtr, &at)?;
-                    }
                     Advanced::To => {}
                     Advanced::End => {
                         self.stored

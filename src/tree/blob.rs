@@ -108,9 +108,12 @@ impl Tree {
                     .map(|p| mtr.get_reading(self.page(p), Mode::X, Rank::IndexPage))
                     .transpose()?;
                 let hint = last.map_or(PageNo(0), |p| PageNo(p.0 + 1));
-                let id = extent::allocate_page(mtr, segment, hint, Direction::Up)?;
-                mtr.ctx().reached("blob.write");
-                self.fill_part(mtr, id, part)?;
+                let id = mtr.attempt(|mtr| {
+                    let id = extent::allocate_page(mtr, segment, hint, Direction::Up)?;
+                    mtr.ctx().reached("blob.write");
+                    self.fill_part(mtr, id, part)?;
+                    Ok(id)
+                })?;
                 let id_no = id.page;
                 if let Some(before) = before {
                     mtr.write_u32(before, PART_HEADER + 4, id_no.0);

@@ -50,17 +50,6 @@ impl Segments {
     pub(super) fn free_page(&self, mtr: &mut Mtr<'_>, level: usize, page: PageId) -> Result<()> {
         extent::free_page(mtr, self.of_level(level as u16), page.page)
     }
-
-    /// Finds out, before anything is changed, whether `free_page` will succeed.
-    pub(super) fn check_free(&self, mtr: &mut Mtr<'_>, level: usize, page: PageId) -> Result<()> {
-        extent::check_free(mtr, self.of_level(level as u16), page.page)
-    }
-
-    /// Finds out, before anything is changed, whether pages for splits on all levels can be taken.
-    pub(super) fn check_growth(&self, mtr: &mut Mtr<'_>, hint: PageId) -> Result<()> {
-        extent::check_allocate(mtr, self.leaf, hint.page)?;
-        extent::check_allocate(mtr, self.top, hint.page)
-    }
 }
 
 impl Tree {
@@ -152,16 +141,18 @@ impl Tree {
 const CHANGE_PAGES: u32 = 8;
 
 /// Makes an empty tree: two segments – the inner one first, as InnoDB numbers them – and a root,
-/// which belongs to the inner one. Needs a reservation of one page for each.
+/// which belongs to the inner one. Needs a reservation of one page for each. An error has changed nothing.
 pub fn create(mtr: &mut Mtr<'_>, space: SpaceId, id: IndexId, compact: bool) -> Result<PageNo> {
-    let top = extent::create_segment(mtr, space)?;
-    let root = extent::allocate_page(mtr, top, PageNo(0), Direction::None)?;
-    let root = mtr.create(root, Rank::IndexPage)?;
-    let leaf = extent::create_segment(mtr, space)?;
-    list::create(&mut on(mtr, root), id, 0, compact)?;
-    mtr.write(root, SEGMENT_LEAF, &leaf.to_bytes());
-    mtr.write(root, SEGMENT_TOP, &top.to_bytes());
-    Ok(mtr.page_id(root).page)
+    mtr.attempt(|mtr| {
+        let top = extent::create_segment(mtr, space)?;
+        let root = extent::allocate_page(mtr, top, PageNo(0), Direction::None)?;
+        let root = mtr.create(root, Rank::IndexPage)?;
+        let leaf = extent::create_segment(mtr, space)?;
+        list::create(&mut on(mtr, root), id, 0, compact)?;
+        mtr.write(root, SEGMENT_LEAF, &leaf.to_bytes());
+        mtr.write(root, SEGMENT_TOP, &top.to_bytes());
+        Ok(mtr.page_id(root).page)
+    })
 }
 
 /// Frees a tree that nobody uses any more, a piece an mtr, the root last. A tree that is gone
@@ -207,9 +198,11 @@ fn free_piece(mtr: &mut Mtr<'_>, root: PageId, id: IndexId) -> Result<bool> {
         return Ok(false);
     }
     let top = Segments::parse(mtr, page, SEGMENT_TOP)?;
-    if extent::free_segment_step(mtr, top, Some(root.page))? {
-        extent::free_segment_step(mtr, top, None)?;
-        return Ok(true);
-    }
-    Ok(false)
+    mtr.attempt(|mtr| {
+        let only_root = extent::free_segment_step(mtr, top, Some(root.page))?;
+        if only_root {
+            extent::free_segment_step(mtr, top, None)?;
+        }
+        Ok(only_root)
+    })
 }

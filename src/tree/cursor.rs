@@ -12,8 +12,8 @@ use crate::mtr::Mtr;
 use crate::page::layout;
 use crate::page::offsets::Offsets;
 use crate::page::record::RecordView;
-use crate::page::search::compare_record;
 use crate::schema::Tuple;
+use crate::schema::compare::compare_fields;
 use crate::words::Result;
 
 /// A remembered record: its tree-unique key. Reused from row to row without allocating.
@@ -87,21 +87,27 @@ impl StoredPosition {
         Ok(())
     }
 
-    /// Checks that the record at `at`, the one after the place that `restore` found, is above the
-    /// remembered one.
+    /// Checks that the remembered record lies beyond the key `last`, in the direction of a scan.
     ///
-    /// Errors: `Corrupt`: a scan would go round for ever.
-    pub fn check_before(&self, tree: &Tree, mtr: &Mtr<'_>, at: &Position) -> Result<()> {
-        if self.place != Place::On {
+    /// Errors: `Corrupt`: the scan would go round for ever.
+    pub fn check_moved(&self, tree: &Tree, last: &Tuple, forward: bool) -> Result<()> {
+        let Some(key) = self.key() else { return Ok(()) };
+        let order = (0..key.len().min(last.len()))
+            .map(|i| {
+                let field = &tree.index().fields[i];
+                compare_fields(field, last.field(i), key.field(i), tree.collations())
+            })
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal);
+        let expected = match forward {
+            true => Ordering::Less,
+            false => Ordering::Greater,
+        };
+        if order == expected {
             return Ok(());
         }
-        let (view, key) = (mtr.view(at.page), &self.key);
-        let (order, _) = compare_record(view, at.rec, tree.index(), key, tree.collations())
-            .map_err(|e| tree.named(e))?;
-        match order {
-            Ordering::Less => Ok(()),
-            _ => Err(tree.named(layout::corrupt(view, "the records are out of order"))),
-        }
+        let page = self.leaf.page().unwrap_or(tree.root());
+        Err(tree.damaged(page, "the records are out of order"))
     }
 
     /// Comes back: on the remembered record (`true`), or if it is gone on the last record below

@@ -1,5 +1,6 @@
 //! Removing a record from the tree, on one leaf or with a structure change.
 
+use super::attempt::Told;
 use super::insert::heap_after;
 use super::path::{Level, Path};
 use super::search::Position;
@@ -67,7 +68,7 @@ impl Tree {
         let offsets = &mut scratch.offsets;
         let prev = delete::delete(&mut on(mtr, page), self.index(), rec, offsets)?;
         if is_leaf {
-            self.locks().removed((id, heap), (id, next));
+            self.tell(mtr, scratch, Told::Removed((id, heap), (id, next)));
         }
         Ok(prev)
     }
@@ -81,8 +82,10 @@ impl Tree {
         rec: RecOffset,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        self.delete_and_merge(mtr, path, rec, scratch)
-            .map_err(|e| self.named(e))
+        self.attempt(mtr, scratch, |mtr, scratch| {
+            self.delete_and_merge(mtr, path, rec, scratch)
+        })
+        .map_err(|e| self.named(e))
     }
 
     fn delete_and_merge(
@@ -103,9 +106,8 @@ impl Tree {
             self.delete_on(mtr, page, rec, scratch)?;
             return self.merge_up(mtr, path, 0, scratch);
         }
-        self.check_removal(mtr, path)?;
         let heap = record::heap_no(mtr.view(page), rec);
-        self.locks_of_lost_page(mtr, path, heap)?;
+        self.locks_of_lost_page(mtr, path, heap, scratch)?;
         let gone = mtr.page_id(page);
         self.unlink(mtr, path, 0);
         let kept = self.remove_pointer(mtr, path, 1, gone.page, scratch)?;
@@ -113,24 +115,15 @@ impl Tree {
         self.merge_up(mtr, path, kept, scratch)
     }
 
-    /// Before the path's leaf goes, and with it the pages above that have no other child: looks at all
-    /// that may fail.
-    fn check_removal(&self, mtr: &mut Mtr<'_>, path: &Path<'_>) -> Result<()> {
-        for (level, pair) in path.levels.windows(2).enumerate() {
-            let gone = mtr.page_id(pair[0].page);
-            path.segments.check_free(mtr, level, gone)?;
-            let parent = mtr.view(pair[1].page);
-            self.pointer_to(parent, gone.page)?;
-            if layout::n_recs(parent) > 1 {
-                break;
-            }
-        }
-        Ok(())
-    }
-
     /// Locks on the last record and the supremum of a page that goes away become gap locks on what
     /// follows: the first record of the right page, else the supremum of the left one.
-    fn locks_of_lost_page(&self, mtr: &Mtr<'_>, path: &Path<'_>, heap: HeapNo) -> Result<()> {
+    fn locks_of_lost_page(
+        &self,
+        mtr: &Mtr<'_>,
+        path: &Path<'_>,
+        heap: HeapNo,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         let level = path.levels[0];
         let from = mtr.page_id(level.page);
         let to: (PageId, HeapNo) = match (level.right, level.left) {
@@ -139,8 +132,8 @@ impl Tree {
             // The tree becomes empty: the root is the only page left.
             (None, None) => (self.root(), HeapNo::SUPREMUM),
         };
-        self.locks().removed((from, heap), to);
-        self.locks().removed((from, HeapNo::SUPREMUM), to);
+        self.tell(mtr, scratch, Told::Removed((from, heap), to));
+        self.tell(mtr, scratch, Told::Removed((from, HeapNo::SUPREMUM), to));
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Inserting an entry, on one leaf or with a structure change.
 
+use super::attempt::Told;
 use super::path::{Change, Path};
 use super::search::{Position, Seek};
 use super::{Scratch, Tree};
@@ -103,13 +104,11 @@ impl Tree {
         tuple: &Tuple,
         scratch: &mut Scratch,
     ) -> Result<Position> {
-        let hint = mtr.page_id(path.leaf());
-        path.segments
-            .check_growth(mtr, hint)
-            .map_err(|e| self.named(e))?;
         self.claim_no_space(mtr, path.leaf())?;
         let rec = self
-            .insert_at_level(mtr, path, 0, tuple, scratch)
+            .attempt(mtr, scratch, |mtr, scratch| {
+                self.insert_at_level(mtr, path, 0, tuple, scratch)
+            })
             .map_err(|e| self.named(e))?;
         Ok(Position {
             page: path.leaf(),
@@ -155,25 +154,24 @@ impl Tree {
         let first = insert(&mut on(mtr, page), index, prev, tuple, &mut scratch.page)?;
         let rec = match first {
             Some(rec) => rec,
-            None => {
+            None => self.attempt(mtr, scratch, |mtr, scratch| {
                 // The place is found again by its rank: offsets change.
                 let rank = rank_of(mtr.view(page), prev)?;
                 self.reorganise(mtr, page, scratch)?;
                 let prev = record_at_rank(mtr.view(page), rank)?;
                 scratch.page.image.build(index, tuple)?;
-                insert_image(&mut on(mtr, page), index, prev, &mut scratch.page)?.ok_or_else(
-                    || {
-                        let why = "no room after a reorganisation that promised it";
-                        layout::corrupt(mtr.view(page), why)
-                    },
-                )?
-            }
+                let placed = insert_image(&mut on(mtr, page), index, prev, &mut scratch.page)?;
+                placed.ok_or_else(|| {
+                    let why = "no room after a reorganisation that promised it";
+                    layout::corrupt(mtr.view(page), why)
+                })
+            })?,
         };
         let view = mtr.view(page);
         if layout::is_leaf(view) {
             let heap = record::heap_no(view, rec);
-            self.locks()
-                .inserted(mtr.page_id(page), heap, heap_after(view, rec)?);
+            let told = Told::Inserted(mtr.page_id(page), heap, heap_after(view, rec)?);
+            self.tell(mtr, scratch, told);
         }
         Ok(rec)
     }
@@ -191,7 +189,8 @@ impl Tree {
         list::reorganise(&mut on(mtr, page), self.index(), work, moved)?;
         mtr.ctx().reached("tree.reorganise");
         if layout::is_leaf(mtr.view(page)) {
-            self.locks().reorganised(mtr.page_id(page), moved);
+            let page = mtr.page_id(page);
+            self.tell_moved(mtr, scratch, page, page);
         }
         Ok(())
     }

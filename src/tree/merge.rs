@@ -4,6 +4,7 @@
 //! under-filled; and a merge happens only under one parent, so that the pointer that goes is
 //! never the first of its page.
 
+use super::attempt::Told;
 use super::path::{Level, Path};
 use super::split::{SUPREMUM_MOVED, all_records, set_next, set_prev};
 use super::{Scratch, Tree};
@@ -34,19 +35,34 @@ impl Tree {
         let mut level = from;
         while level + 1 < path.levels.len() {
             // A merge is a favour: where damage is in its way, pages stay as they are.
-            let Ok(Some(plan)) = self.plan_merge(mtr, path, level) else {
-                break;
-            };
-            self.merge(mtr, path, level, plan, scratch)?;
-            level += 1;
+            let before = path.levels.clone();
+            let merged = self.attempt(mtr, scratch, |mtr, scratch| {
+                let Some(plan) = self.plan_merge(mtr, path, level)? else {
+                    return Ok(false);
+                };
+                self.merge(mtr, path, level, plan, scratch)?;
+                Ok(true)
+            });
+            match merged {
+                Ok(true) => level += 1,
+                Ok(false) => break,
+                Err(_) => {
+                    path.levels = before;
+                    return Ok(());
+                }
+            }
         }
-        self.lower_root(mtr, path, scratch)
+        // So is this.
+        while let Ok(true) = self.attempt(mtr, scratch, |mtr, scratch| {
+            self.lower_root(mtr, path, scratch)
+        }) {}
+        Ok(())
     }
 
-    /// Whether and how one page of the path is merged. Everything that may fail is looked at.
+    /// Whether and how one page of the path is merged.
     fn plan_merge(
         &self,
-        mtr: &mut Mtr<'_>,
+        mtr: &Mtr<'_>,
         path: &Path<'_>,
         level: usize,
     ) -> Result<Option<MergePlan>> {
@@ -85,10 +101,6 @@ impl Tree {
             }
             (None, None) => return Ok(None),
         };
-        let gone = mtr.page_id(right);
-        let pointer = self.pointer_to(mtr.view(path.levels[level + 1].page), gone.page)?;
-        debug_assert!(pointer.at() != 0);
-        path.segments.check_free(mtr, level, gone)?;
         Ok(Some(MergePlan {
             left,
             right,
@@ -146,53 +158,47 @@ impl Tree {
         if level == 0 {
             let (from, to) = (mtr.page_id(right), mtr.page_id(left));
             if let Some(first_moved) = scratch.moved.first() {
-                self.locks()
-                    .removed((to, HeapNo::SUPREMUM), (to, first_moved.to));
+                let gap = Told::Removed((to, HeapNo::SUPREMUM), (to, first_moved.to));
+                self.tell(mtr, scratch, gap);
             }
             scratch.moved.push(SUPREMUM_MOVED);
-            self.locks().moved(from, to, &scratch.moved);
+            self.tell_moved(mtr, scratch, from, to);
         }
         Ok(())
     }
 
-    /// While the root has a single child, the child's records move up into it.
+    /// If the root has a single child, the child's records move up into it; true if they did.
     fn lower_root(
         &self,
         mtr: &mut Mtr<'_>,
         path: &mut Path<'_>,
         scratch: &mut Scratch,
-    ) -> Result<()> {
-        while let [.., child, root] = path.levels[..] {
-            let view = mtr.view(root.page);
-            let single = mtr.page_id(root.page) == self.root()
-                && layout::level(view) > 0
-                && layout::n_recs(view) == 1;
-            if !single {
-                break;
-            }
-            let level = path.levels.len() - 2;
-            let gone = mtr.page_id(child.page);
-            if self.child(view, layout::first(view)?)? != gone.page {
-                break;
-            }
-            // Lowering is a favour, too.
-            if path.segments.check_free(mtr, level, gone).is_err() {
-                break;
-            }
-            self.reset_root(mtr, root.page, level as u16, scratch)?;
-            mtr.ctx().reached("tree.lower_root");
-            let all = all_records(mtr.view(child.page))?;
-            self.append(mtr, child.page, all, root.page, scratch)?;
-            self.copy_max_trx_id(mtr, child.page, root.page);
-            if level == 0 {
-                scratch.moved.push(SUPREMUM_MOVED);
-                self.locks().moved(gone, self.root(), &scratch.moved);
-            }
-            path.segments.free_page(mtr, level, gone)?;
-            path.levels.pop();
-            path.levels[level] = Level::alone(root.page);
+    ) -> Result<bool> {
+        let [.., child, root] = path.levels[..] else {
+            return Ok(false);
+        };
+        let view = mtr.view(root.page);
+        let single = mtr.page_id(root.page) == self.root()
+            && layout::level(view) > 0
+            && layout::n_recs(view) == 1;
+        let gone = mtr.page_id(child.page);
+        if !single || self.child(view, layout::first(view)?)? != gone.page {
+            return Ok(false);
         }
-        Ok(())
+        let level = path.levels.len() - 2;
+        self.reset_root(mtr, root.page, level as u16, scratch)?;
+        mtr.ctx().reached("tree.lower_root");
+        let all = all_records(mtr.view(child.page))?;
+        self.append(mtr, child.page, all, root.page, scratch)?;
+        self.copy_max_trx_id(mtr, child.page, root.page);
+        if level == 0 {
+            scratch.moved.push(SUPREMUM_MOVED);
+            self.tell_moved(mtr, scratch, gone, self.root());
+        }
+        path.segments.free_page(mtr, level, gone)?;
+        path.levels.pop();
+        path.levels[level] = Level::alone(root.page);
+        Ok(true)
     }
 }
 

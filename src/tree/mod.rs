@@ -11,18 +11,22 @@
 //!  3. Only the root may be empty.
 //!  4. Inner pages and sibling links change only under the tree latch (T2), in one mtr (M4).
 //!  5. Whoever moves leaf records tells the lock table in the same mtr, before it commits.
-//!  6. A secondary leaf that records came to has class 0 in the change-buffer bitmap.
+//!  6. What may fail after its first change runs as an `attempt`: pages and locks are then as before.
+//!  7. A secondary leaf that records came to has class 0 in the change-buffer bitmap.
 //!
 //! Latches: `Tree`, then `IndexPage` top-down and left to right; against it only try-latches (T3).
 //! Crash:   a structure change is recovered wholly or not at all.
-//! Read:    search.rs, cursor.rs, insert.rs, path.rs, split.rs, delete.rs, merge.rs, update.rs,
-//!          blob.rs, create.rs, validate.rs.
+//! Read:    search.rs, cursor.rs, insert.rs, attempt.rs, path.rs, split.rs, delete.rs, merge.rs,
+//!          update.rs, blob.rs, create.rs, validate.rs.
 
 #![forbid(unsafe_code)]
 
+mod attempt;
 mod blob;
 mod create;
 mod cursor;
+#[cfg(test)]
+mod damage_tests;
 mod delete;
 mod insert;
 mod merge;
@@ -67,6 +71,8 @@ pub struct Scratch {
     /// Field positions of one record.
     pub offsets: Offsets,
     pub(crate) moved: Vec<Moved>,
+    /// What the lock table is told at the end of an attempt.
+    pub(crate) waiting: attempt::Waiting,
 }
 
 /// The tree latch, held during a structure change (T2).

@@ -51,6 +51,11 @@ impl Guess {
     pub fn at(mtr: &Mtr<'_>, at: &Position) -> Guess {
         Guess(Some((mtr.page_id(at.page), mtr.stamp_after(at.page))))
     }
+
+    /// Which leaf.
+    pub(super) fn page(&self) -> Option<PageId> {
+        self.0.map(|(page, _)| page)
+    }
 }
 
 /// A place on a leaf, valid while the mini-transaction holds the page.

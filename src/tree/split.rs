@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::attempt::Told;
 use super::path::{Level, Path};
 use super::{Scratch, Tree};
 use crate::format::fil;
@@ -136,9 +137,9 @@ impl Tree {
         if layout::is_leaf(mtr.view(to)) {
             let first = first_heap(mtr.view(from))?;
             let (from, to) = (mtr.page_id(from), mtr.page_id(to));
-            self.locks().moved(from, to, &scratch.moved);
-            self.locks()
-                .inherit_gap((from, first), (to, HeapNo::SUPREMUM));
+            self.tell_moved(mtr, scratch, from, to);
+            let gap = Told::InheritGap((from, first), (to, HeapNo::SUPREMUM));
+            self.tell(mtr, scratch, gap);
         }
         Ok(())
     }
@@ -165,10 +166,9 @@ impl Tree {
             let first_moved = scratch.moved.first().map_or(HeapNo::SUPREMUM, |m| m.to);
             scratch.moved.push(SUPREMUM_MOVED);
             let (from, to) = (mtr.page_id(from), mtr.page_id(to));
-            self.locks().moved(from, to, &scratch.moved);
-            mtr.ctx().reached("tree.locks_moved");
-            self.locks()
-                .inherit_gap((to, first_moved), (from, HeapNo::SUPREMUM));
+            self.tell_moved(mtr, scratch, from, to);
+            let gap = Told::InheritGap((to, first_moved), (from, HeapNo::SUPREMUM));
+            self.tell(mtr, scratch, gap);
         }
         Ok(())
     }
@@ -246,8 +246,8 @@ impl Tree {
         self.copy_max_trx_id(mtr, root, new);
         if level == 0 {
             scratch.moved.push(SUPREMUM_MOVED);
-            self.locks()
-                .moved(mtr.page_id(root), mtr.page_id(new), &scratch.moved);
+            let (from, to) = (mtr.page_id(root), mtr.page_id(new));
+            self.tell_moved(mtr, scratch, from, to);
         }
         let mut pointer = Tuple::new();
         self.node_pointer_to(mtr, new, &mut pointer)?;

@@ -19,10 +19,10 @@ use crate::schema::{
 use crate::words::{IndexId, Result, TableId, be};
 
 /// xorshift64*: a seed gives the same run again.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, n: usize) -> usize {
+    pub(super) fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -30,14 +30,14 @@ impl Random {
     }
 }
 
-struct Bed {
-    pages: TestPages,
-    tree: Tree,
-    scratch: Scratch,
+pub(super) struct Bed {
+    pub(super) pages: TestPages,
+    pub(super) tree: Tree,
+    pub(super) scratch: Scratch,
 }
 
 /// A table (id BIGINT UNSIGNED PRIMARY KEY, v VARBINARY(2000), b LONGBLOB), its clustered tree.
-fn bed(pool_pages: usize, compact: bool) -> Bed {
+pub(super) fn bed(pool_pages: usize, compact: bool) -> Bed {
     let pages = TestPages::new(4096, pool_pages, 4);
     let id = IndexId(77);
     let root = {
@@ -85,7 +85,7 @@ fn bed(pool_pages: usize, compact: bool) -> Bed {
     }
 }
 
-fn row(id: u64, v: &[u8]) -> Tuple {
+pub(super) fn row(id: u64, v: &[u8]) -> Tuple {
     let mut t = Tuple::new();
     t.push_bytes(&id.to_be_bytes());
     t.push_bytes(&[0, 0, 0, 0, 0, 9]);
@@ -95,7 +95,7 @@ fn row(id: u64, v: &[u8]) -> Tuple {
     t
 }
 
-fn key(id: u64) -> Tuple {
+pub(super) fn key(id: u64) -> Tuple {
     let mut t = Tuple::new();
     t.push_bytes(&id.to_be_bytes());
     t
@@ -110,7 +110,7 @@ impl Bed {
         }
     }
 
-    fn insert(&self, id: u64, v: &[u8]) {
+    pub(super) fn insert(&self, id: u64, v: &[u8]) {
         self.local().insert(id, v);
     }
 
@@ -201,7 +201,7 @@ impl Bed {
         Ok(found)
     }
 
-    fn validate(&self) -> TreeCounts {
+    pub(super) fn validate(&self) -> TreeCounts {
         self.tree
             .validate(&self.pages.ctx, &|| Ok(()))
             .expect("a valid tree")

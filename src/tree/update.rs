@@ -104,9 +104,22 @@ impl Tree {
         tuple: &Tuple,
         scratch: &mut Scratch,
     ) -> Result<()> {
+        self.claim_no_space(mtr, at.page)?;
+        let placed = self.attempt(mtr, scratch, |mtr, scratch| {
+            self.replace_on(mtr, at, tuple, scratch)
+        });
+        placed.map_err(|e| self.named(e))
+    }
+
+    fn replace_on(
+        &self,
+        mtr: &mut Mtr<'_>,
+        at: &mut Position,
+        tuple: &Tuple,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         let page = at.page;
-        self.claim_no_space(mtr, page)?;
-        self.park_locks(mtr, page, at)?;
+        self.park_locks(mtr, page, at, scratch)?;
         let offsets = &mut scratch.offsets;
         let mut prev = delete::delete(&mut on(mtr, page), self.index(), at.rec, offsets)?;
         scratch.page.image.build(self.index(), tuple)?;
@@ -123,7 +136,7 @@ impl Tree {
             }
         };
         at.rec = rec;
-        self.unpark_locks(mtr, page, at);
+        self.unpark_locks(mtr, page, at, scratch);
         Ok(())
     }
 
@@ -138,54 +151,51 @@ impl Tree {
         scratch: &mut Scratch,
     ) -> Result<Position> {
         let page = at.page;
-        path.segments
-            .check_growth(mtr, mtr.page_id(page))
-            .map_err(|e| self.named(e))?;
         self.claim_no_space(mtr, page)?;
-        self.park_locks(mtr, page, at)?;
-        let offsets = &mut scratch.offsets;
-        delete::delete(&mut on(mtr, page), self.index(), at.rec, offsets)?;
-        let rec = self
-            .insert_at_level(mtr, path, 0, tuple, scratch)
-            .map_err(|e| self.named(e))?;
-        let at = Position {
-            page: path.leaf(),
-            rec,
-            low_match: 0,
-            up_match: 0,
-        };
-        self.unpark_locks(mtr, page, &at);
-        Ok(at)
+        let placed = self.attempt(mtr, scratch, |mtr, scratch| {
+            self.park_locks(mtr, page, at, scratch)?;
+            let offsets = &mut scratch.offsets;
+            delete::delete(&mut on(mtr, page), self.index(), at.rec, offsets)?;
+            let rec = self.insert_at_level(mtr, path, 0, tuple, scratch)?;
+            let at = Position {
+                page: path.leaf(),
+                rec,
+                low_match: 0,
+                up_match: 0,
+            };
+            self.unpark_locks(mtr, page, &at, scratch);
+            Ok(at)
+        });
+        placed.map_err(|e| self.named(e))
     }
 
     /// Keeps the locks of a record on the page's infimum, which nobody locks, while the record is
     /// away.
-    fn park_locks(&self, mtr: &Mtr<'_>, page: PageRef, at: &Position) -> Result<()> {
+    fn park_locks(
+        &self,
+        mtr: &Mtr<'_>,
+        page: PageRef,
+        at: &Position,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         let from = record::heap_no(mtr.view(page), at.rec);
         // An infimum that is damaged must not pass for one.
         first_heap(mtr.view(page))?;
-        self.locks().reorganised(
-            mtr.page_id(page),
-            &[Moved {
-                from,
-                to: HeapNo::INFIMUM,
-            }],
-        );
+        let to = HeapNo::INFIMUM;
+        scratch.moved.clear();
+        scratch.moved.push(Moved { from, to });
+        let page = mtr.page_id(page);
+        self.tell_moved(mtr, scratch, page, page);
         Ok(())
     }
 
-    fn unpark_locks(&self, mtr: &Mtr<'_>, parked: PageRef, at: &Position) {
+    fn unpark_locks(&self, mtr: &Mtr<'_>, parked: PageRef, at: &Position, scratch: &mut Scratch) {
         let to = record::heap_no(mtr.view(at.page), at.rec);
-        let moved = [Moved {
-            from: HeapNo::INFIMUM,
-            to,
-        }];
-        let (from, target) = (mtr.page_id(parked), mtr.page_id(at.page));
-        if from == target {
-            self.locks().reorganised(from, &moved);
-        } else {
-            self.locks().moved(from, target, &moved);
-        }
+        let from = HeapNo::INFIMUM;
+        scratch.moved.clear();
+        scratch.moved.push(Moved { from, to });
+        let (parked, now) = (mtr.page_id(parked), mtr.page_id(at.page));
+        self.tell_moved(mtr, scratch, parked, now);
     }
 
     /// Reorganises and returns where `prev` stands afterwards.
@@ -202,13 +212,15 @@ impl Tree {
         } = scratch;
         list::reorganise(&mut on(mtr, page), self.index(), work, moved)?;
         mtr.ctx().reached("tree.reorganise");
-        self.locks().reorganised(mtr.page_id(page), moved);
+        let id = mtr.page_id(page);
+        self.tell_moved(mtr, scratch, id, id);
         let view = mtr.view(page);
         if heap == HeapNo::INFIMUM {
             return Ok(layout::infimum(view));
         }
         // Records are listed in key order: the n-th entry is the n-th record.
-        let rank = moved
+        let rank = scratch
+            .moved
             .iter()
             .position(|m| m.from == heap)
             .map_or(0, |i| i + 1);

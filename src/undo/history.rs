@@ -268,11 +268,13 @@ fn free_first(ctx: &PageCtx, rseg: &Rseg, entry: Oldest) -> Result<()> {
         let unlink = Unlink::find(mtr, rseg, state, header, entry)?;
         let segment = segment_of(mtr, unlink.page)?;
         let pages = latch::page_list(mtr, unlink.page)?.count();
-        if !extent::free_segment_step(mtr, segment, None)? {
-            return Err(Error::internal(
-                "an undo segment has more than its first page",
-            ));
-        }
+        mtr.attempt(|mtr| match extent::free_segment_step(mtr, segment, None)? {
+            true => Ok(()),
+            false => {
+                let why = "an undo segment has more than its first page";
+                Err(Error::corrupt(segment.page(), why))
+            }
+        })?;
         unlink.apply(mtr, rseg, state, header);
         add_history_size(mtr, header, -i64::from(pages));
         raise_max_trx_id(mtr, header, entry.no.0);

@@ -116,7 +116,7 @@ fn begin_in(
     let _room = extent::reserve(ctx, rseg.space(), 2, 1, class)?;
     let mut mtr = Mtr::start(ctx, budget.with_frames(4))?;
     let made = rseg.latched(&mut mtr, |mtr, _, header| {
-        create(mtr, rseg, header, trx_id, is_dict)
+        mtr.attempt(|mtr| create(mtr, rseg, header, trx_id, is_dict))
     })?;
     mtr.commit();
     Ok(made)

@@ -12,8 +12,8 @@ use super::list::{List, LruLinks};
 use crate::sync::atomic::Ordering;
 use crate::sync::{Mutex, MutexGuard, Rank};
 
-const USED: u8 = 1;
-const HOT: u8 = 2;
+pub(super) const USED: u8 = 1;
+pub(super) const HOT: u8 = 2;
 /// Frames that sink from young to old in one step at most.
 const SINK_MAX: usize = 64;
 

@@ -17,7 +17,7 @@
 //! Latches: page latches by the caller's rank; FlushShard, Lru, PageTableShard inside, one at a time.
 //! Crash:   doublewrite.rs (torn pages), flush.rs (order of writes and syncs).
 //! Read:    pool.rs, read.rs, guard.rs, frame.rs, table.rs, lru.rs, supply.rs, maker.rs,
-//!          flush_list.rs, flush.rs, doublewrite.rs.
+//!          flush_list.rs, flush.rs, doublewrite.rs, read_ahead.rs.
 
 mod cleaner;
 mod discard;
@@ -32,6 +32,7 @@ mod lru;
 mod maker;
 mod pool;
 mod read;
+mod read_ahead;
 mod region;
 mod supply;
 mod table;

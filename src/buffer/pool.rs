@@ -8,6 +8,7 @@ use super::frame::{FLAG_FREED, Frame, Load, NO_PAGE};
 use super::guard::{Mode, PageGuard, Pin};
 use super::hook::PageLoaded;
 use super::lru::{self, Lru};
+use super::read_ahead::ReadAhead;
 use super::region::Region;
 use super::table::{Found, Table};
 use crate::redo::Log;
@@ -56,6 +57,7 @@ pub struct Pool {
     pub(super) lru: Lru,
     pub(super) flush_list: FlushList,
     pub(super) flusher: Flusher,
+    pub(super) read_ahead: ReadAhead,
     pub(super) hook: Once<Arc<dyn PageLoaded>>,
     pub(super) log: Arc<Log>,
     pub(super) spaces: Arc<Registry>,
@@ -86,6 +88,9 @@ pub(super) struct Counters {
     pub(super) evicted: AtomicU64,
     pub(super) waits_for_frame: AtomicU64,
     pub(super) repaired: AtomicU64,
+    pub(super) read_ahead: AtomicU64,
+    pub(super) read_ahead_random: AtomicU64,
+    pub(super) read_ahead_evicted: AtomicU64,
 }
 
 /// What the pool holds and did; for status.
@@ -105,6 +110,10 @@ pub struct PoolCounts {
     pub evicted: u64,
     pub waits_for_frame: u64,
     pub repaired: u64,
+    pub read_ahead: u64,
+    pub read_ahead_random: u64,
+    /// Read ahead and evicted before anybody used them.
+    pub read_ahead_evicted: u64,
 }
 
 impl Pool {
@@ -125,6 +134,7 @@ impl Pool {
             lru: Lru::new(&frames),
             flush_list: FlushList::new(),
             flusher: Flusher::new(),
+            read_ahead: ReadAhead::new(),
             hook: Once::new(),
             log,
             spaces,
@@ -176,6 +186,9 @@ impl Pool {
             evicted: read(&self.counters.evicted),
             waits_for_frame: read(&self.counters.waits_for_frame),
             repaired: read(&self.counters.repaired),
+            read_ahead: read(&self.counters.read_ahead),
+            read_ahead_random: read(&self.counters.read_ahead_random),
+            read_ahead_evicted: read(&self.counters.read_ahead_evicted),
         }
     }
 

@@ -44,7 +44,11 @@ impl Pool {
             }
             let at = take()?;
             match self.enter(id, at, Load::Loading, Rank::None) {
-                Ok(guard) => return self.load(guard),
+                Ok(guard) => {
+                    let pin = self.load(guard)?;
+                    self.missed(id);
+                    return Ok(pin);
+                }
                 Err(at) => {
                     self.give_frame_back(at);
                     // It may be on its way out: let the evictor finish.
@@ -68,8 +72,15 @@ impl Pool {
         Some(pin)
     }
 
-    /// Fills a LOADING frame that is held alone.
-    fn load<'p>(&'p self, mut guard: PageGuard<'p>) -> Result<Pin<'p>> {
+    /// Fills a LOADING frame that is held alone, for somebody who uses the page.
+    fn load<'p>(&'p self, guard: PageGuard<'p>) -> Result<Pin<'p>> {
+        let pin = self.load_unused(guard)?;
+        self.touch(pin.frame());
+        Ok(pin)
+    }
+
+    /// The same for nobody in particular.
+    pub(super) fn load_unused<'p>(&'p self, mut guard: PageGuard<'p>) -> Result<Pin<'p>> {
         let id = guard.id();
         let at = guard.index();
         let _section = self.critical("panic while a page was read");
@@ -88,7 +99,6 @@ impl Pool {
                 lists.add(&self.frames, at);
                 drop(lists);
                 self.frame(at).set_load(Load::Ready);
-                self.touch(self.frame(at));
                 Ok(guard.unlatch())
             }
             Err(error) => {

@@ -135,7 +135,7 @@ impl Pool {
     }
 
     /// A free frame; a promised one for a caller that redeems a promise.
-    fn take_free(&self, redeems: bool) -> Option<u32> {
+    pub(super) fn take_free(&self, redeems: bool) -> Option<u32> {
         let mut lists = self.lru.lock();
         let at = lists.take_free(&self.frames, redeems);
         let left = lists.free_unpromised();
@@ -222,6 +222,11 @@ impl Pool {
         if frame.load() != Load::Ready || frame.write_state() != WriteState::Clean {
             frame.disown(0);
             return false;
+        }
+        if frame.heat.load(Ordering::Relaxed) == 0 {
+            self.counters
+                .read_ahead_evicted
+                .fetch_add(1, Ordering::Relaxed);
         }
         self.leave(at);
         self.reached("pool.evict");

@@ -1,4 +1,5 @@
-//! Background threads: the page cleaner, the maker of free frames, the log flusher.
+//! Background threads: the page cleaner, the maker of free frames, the log flusher, those
+//! that read ahead.
 
 use std::time::Duration;
 
@@ -66,7 +67,13 @@ impl Background {
         let this = self.clone();
         threads.start("xt_maker", move || this.maker.run())?;
         let this = self.clone();
-        threads.start("xt_log", move || this.flush_log_now_and_then())
+        threads.start("xt_log", move || this.flush_log_now_and_then())?;
+        self.set_read_ahead();
+        for _ in 0..self.settings.uint(ids::READ_IO_THREADS) {
+            let this = self.clone();
+            threads.start("xt_read", move || this.ctx.pool.run_read_ahead())?;
+        }
+        Ok(())
     }
 
     /// Tells the threads to end.
@@ -74,6 +81,14 @@ impl Background {
         self.log_stop.set();
         self.cleaner.stop();
         self.maker.stop();
+        self.ctx.pool.stop_reading_ahead();
+    }
+
+    /// As the settings say now.
+    pub(super) fn set_read_ahead(&self) {
+        let threshold = self.settings.uint(ids::READ_AHEAD_THRESHOLD) as u32;
+        let random = self.settings.is_on(ids::RANDOM_READ_AHEAD);
+        self.ctx.pool.set_read_ahead(threshold, random);
     }
 
     /// For commits that did not sync the log (innodb_flush_log_at_trx_commit 0 and 2).

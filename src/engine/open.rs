@@ -319,6 +319,9 @@ impl Engine {
                 let on = self.settings.is_on(ids::DEADLOCK_DETECT);
                 self.trx.locks.set_deadlock_detect(on);
             }
+            "innodb_read_ahead_threshold" | "innodb_random_read_ahead" => {
+                self.floor.background.set_read_ahead();
+            }
             _ => {}
         }
     }

@@ -106,7 +106,11 @@ impl Engine {
         set(Counter::BufferPoolPagesDirty, pool.dirty as u64);
         set(Counter::BufferPoolBytesData, data * page);
         set(Counter::BufferPoolBytesDirty, pool.dirty as u64 * page);
-        set(Counter::BufferPoolReads, pool.reads);
+        let ahead = pool.read_ahead + pool.read_ahead_random;
+        set(Counter::BufferPoolReads, pool.reads.saturating_sub(ahead));
+        set(Counter::BufferPoolReadAhead, pool.read_ahead);
+        set(Counter::BufferPoolReadAheadRnd, pool.read_ahead_random);
+        set(Counter::BufferPoolReadAheadEvicted, pool.read_ahead_evicted);
         set(Counter::BufferPoolPagesFlushed, pool.written);
         set(Counter::BufferPoolPagesLruFlushed, pool.written_cold);
         set(Counter::BufferPoolPagesLruFreed, pool.evicted);

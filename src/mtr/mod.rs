@@ -36,6 +36,8 @@ mod memo;
 mod mtr;
 #[cfg(test)]
 mod pool_tests;
+#[cfg(test)]
+mod read_ahead_tests;
 mod retry;
 #[cfg(test)]
 pub mod testing;

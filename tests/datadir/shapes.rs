@@ -143,7 +143,7 @@ fn made_by_the_stock_server(options: &[&str]) {
 
 #[test]
 fn pages_of_4k() {
-    made_by_the_host([&["--innodb-page-size=4k"]; 5]);
+    made_by_the_host([&["--innodb-page-size=4k", "--innodb-use-native-aio=0"]; 5]);
 }
 
 #[test]

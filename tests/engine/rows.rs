@@ -526,10 +526,13 @@ fn a_missing_file_is_named_and_damage_stays_with_its_table() {
     let away = scratch.path().join("away");
     let file = datadir.join("d/t.ibd");
     std::fs::rename(&file, &away).expect("renamed");
-    match open(&datadir, &[]) {
+    let engine = open(&datadir, &[]).unwrap_or_else(|error| panic!("open: {error}"));
+    match TableHandle::open(&engine, "d/t", image(), OpenFlags::default()) {
         Ok(_) => panic!("opened without d/t.ibd"),
         Err(error) => assert!(error.to_string().contains("d/t.ibd"), "{error}"),
     }
+    engine.close().expect("close");
+    drop(engine);
     let mut bytes = std::fs::read(&away).expect("the file");
     // From the root on: neither the log nor a doublewrite copy has whole pages of it.
     bytes[3 * 16384 + 200..].fill(0xA5);

@@ -11,13 +11,14 @@ OUT      := $(TARGET)/$(PROFILE)
 profile   = $(if $(filter release,$(PROFILE)),--release,)
 PROGRAMS := $(patsubst c_shim/%/main.c,xtradb-%,$(wildcard c_shim/*/main.c))
 
-.PHONY: help setup build demo test soak-powercut soak-damage check lint install uninstall clean test-build
+.PHONY: help setup build demo test soak-powercut soak-damage bench check lint install uninstall clean test-build
 
 help:
 	@echo 'make demo      installs what is missing, builds, and shows the engine at work'
 	@echo 'make test      all tests (builds what they need)'
 	@echo 'make soak-powercut   500 000 power cuts; goes on where it was stopped (SOAK_DIR=$(SOAK_DIR))'
 	@echo 'make soak-damage     20 000 damages (XTRADB_DAMAGES); likewise'
+	@echo 'make bench     measures beside LMDB, RocksDB and others, writes docs/benchmarks.md (ROWS= ROUNDS= ONLY=)'
 	@echo 'make build     the library, xtradb-host and xtradb-tpcc, in $(OUT)'
 	@echo 'make check     format, lints, layers, documents, licences, exported symbols, headers'
 	@echo 'make setup     installs what is missing (as root), or prints the command'
@@ -54,6 +55,10 @@ soak-powercut:
 soak-damage: test-build
 	XTRADB_SOAK_FILE='$(abspath $(SOAK_DIR))/soak-damage.txt' $(CARGO) test --test main -- \
 	    corrupt::soak --exact --ignored --nocapture
+
+# Parameters (ROWS, ROUNDS, ONLY and more) stand at the top of the script. Wants a quiet machine.
+bench:
+	@tools/bench.sh '$(TARGET)'
 
 lint:
 	$(CARGO) fmt --check

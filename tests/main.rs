@@ -1,6 +1,7 @@
 //! All tests that need more than one module of the crate, in one binary: each links the whole engine.
 
 mod abi;
+mod bench;
 mod corrupt;
 mod crash;
 mod datadir;

@@ -65,7 +65,7 @@ lint:
 	$(CARGO) clippy --all-targets -- -D warnings
 	$(CARGO) test --quiet --test layers
 	@bash -n .ci/run && for script in tools/*.sh; do bash -n $$script || exit 1; done
-	@python3 -m compileall -q tools tests/tools tests/fixtures >/dev/null || { echo 'a Python script does not parse'; exit 1; }
+	@python3 -m compileall -q tools benches tests/tools tests/fixtures >/dev/null || { echo 'a Python script does not parse'; exit 1; }
 
 check: lint test-build
 	@python3 tools/check_links.py --self-test && python3 tools/check_links.py

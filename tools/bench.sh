@@ -6,6 +6,7 @@
 #   ONLY=points,device,memory,tpcc,recovery    the parts to run; the others' last figures stay
 #   ROWS= ROUNDS= SECONDS_EACH= CACHE= ENGINES= CELLS= MEMORY_ROWS= MEMORY_ROUNDS=
 #   WAREHOUSES= TPCC_SECONDS= THREADS= SETTINGS=name=value,...
+#   RECOVERY_REDO= (MiB) RECOVERY_PAGES= RECOVERY_ROUNDS=
 #   BENCH_DIR=   where data and figures go (target/bench)
 #   DOCUMENT= PICTURE=   what is written (docs/benchmarks.md, docs/benchmarks.svg)
 set -euo pipefail
@@ -60,5 +61,10 @@ bad=0
 for part in device points memory tpcc; do
     if wanted "$part"; then measure "$part" || { say "$part did not get through"; bad=1; }; fi
 done
+if wanted recovery; then
+    say 'recovery'
+    python3 benches/recovery.py "$work" "$target/release" "redo=${RECOVERY_REDO:-}" "pages=${RECOVERY_PAGES:-}" \
+        "rounds=${RECOVERY_ROUNDS:-}" || { say 'recovery did not get through'; bad=1; }
+fi
 measure report
 exit $bad

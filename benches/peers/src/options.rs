@@ -15,7 +15,7 @@ xtradb-peers COMMAND [name=value ...]
   report     writes the document and the picture from what was measured
 
   rows=1000000 rounds=3 seconds=1.5 cache=1024 (MiB) engines=xtradb,lmdb,... cells=get,scan,...
-  memory-rows=2000000 memory-rounds=1 warehouses=4 tpcc-seconds=15 threads=1,2,16,64
+  memory-rows=3000000 memory-rounds=1 warehouses=4 tpcc-seconds=15 threads=1,2,16,64
   library=target/release/libxtradb.so programs=target/release work=target/bench
   settings=name=value,name=value (of xtradb) document=docs/benchmarks.md picture=docs/benchmarks.svg
 ";
@@ -52,7 +52,7 @@ impl Options {
             cache_mib: 1024,
             engines: engines::HOW.map(|(name, _)| name.to_owned()).to_vec(),
             cells: Vec::new(),
-            memory_rows: 2_000_000,
+            memory_rows: 3_000_000,
             memory_rounds: 1,
             warehouses: 4,
             tpcc_seconds: 15,

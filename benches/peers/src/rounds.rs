@@ -11,6 +11,9 @@ use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+/// The log buffer of 16 MiB would be a fourth of the small memory.
+const SMALL_LOG_BUFFER: &str = "log_buffer_size=4M";
+
 /// Keys and values alone.
 pub const ROW: u64 = 8 + VALUE_BYTES as u64;
 
@@ -81,6 +84,9 @@ fn limited(
         let mine = [
             format!("cache={}", (limit_bytes / 2) >> 20),
             format!("cgroup={}", limit.dir().display()),
+            format!("settings={SMALL_LOG_BUFFER},{}", options.settings.join(","))
+                .trim_end_matches(',')
+                .to_owned(),
         ];
         let arguments = [&common[..], &mine[..]].concat();
         child("child-limited", engine, label, options, &arguments, part)

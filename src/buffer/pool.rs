@@ -126,7 +126,7 @@ impl Pool {
                 config.page_size
             )));
         }
-        let frames: Box<[Frame]> = (0..frame_count).map(|_| Frame::new()).collect();
+        let frames = Region::descriptors(frame_count, |_| Frame::new());
         Ok(Pool {
             config,
             region: Region::reserve(config.page_size, frame_count)?,

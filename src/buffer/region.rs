@@ -5,11 +5,17 @@
 
 use std::ptr::NonNull;
 
+use crate::os::huge::{HUGE_PAGE_BYTES, prefer_huge_pages};
 use crate::words::{Error, Result};
+
+/// A pool from this size on asks for huge pages.
+const LARGE: usize = 32 << 20;
 
 /// Page images of all frames, `frame_bytes` each, aligned for O_DIRECT.
 pub(super) struct Region {
     base: NonNull<u8>,
+    /// The mapping, which may begin before `base`: that is aligned for huge pages.
+    mapping: (NonNull<u8>, usize),
     frame_bytes: usize,
     frame_count: usize,
 }
@@ -28,26 +34,45 @@ impl Region {
         let len = frame_bytes
             .checked_mul(frame_count)
             .ok_or(Error::OutOfMemory)?;
+        // A small pool gains nothing, and must not take more memory than it is allowed.
+        let spare = if len >= LARGE { HUGE_PAGE_BYTES } else { 0 };
+        let mapped = len.max(1) + spare;
         // SAFETY: a fresh anonymous private mapping; no existing memory is affected.
-        let base = unsafe {
+        let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                len.max(1),
+                mapped,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
                 -1,
                 0,
             )
         };
-        if base == libc::MAP_FAILED {
+        if start == libc::MAP_FAILED {
             return Err(Error::OutOfMemory);
         }
-        let base = NonNull::new(base.cast::<u8>()).ok_or(Error::OutOfMemory)?;
+        let start = NonNull::new(start.cast::<u8>()).ok_or(Error::OutOfMemory)?;
+        let mut base = start;
+        if spare > 0 {
+            let skipped = start.as_ptr().align_offset(HUGE_PAGE_BYTES);
+            // SAFETY: less than `spare`, so that `len` bytes of the mapping follow.
+            base = unsafe { start.add(skipped) };
+            prefer_huge_pages(base.as_ptr(), len);
+        }
         Ok(Region {
             base,
+            mapping: (start, mapped),
             frame_bytes,
             frame_count,
         })
+    }
+
+    /// What goes with the frames, one value each, on huge pages as they are.
+    pub(super) fn descriptors<T>(count: usize, make: impl FnMut(usize) -> T) -> Box<[T]> {
+        let mut all: Vec<T> = Vec::with_capacity(count);
+        prefer_huge_pages(all.as_ptr().cast(), count * size_of::<T>());
+        all.extend((0..count).map(make));
+        all.into_boxed_slice()
     }
 
     /// The first byte of frame `index`. Panics if there is no such frame.
@@ -64,9 +89,9 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        let len = (self.frame_bytes * self.frame_count).max(1);
-        // SAFETY: `base..base+len` is the mapping made by `reserve`; guards borrow the pool that
-        // owns the region, so none is left.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), len) };
+        let (start, len) = self.mapping;
+        // SAFETY: the mapping made by `reserve`; guards borrow the pool that owns the region, so none
+        // is left.
+        unsafe { libc::munmap(start.as_ptr().cast(), len) };
     }
 }

@@ -7,6 +7,7 @@
 use crate::sync::atomic::{AtomicU32, Ordering};
 
 use super::frame::{Frame, NO_FRAME};
+use super::region::Region;
 use crate::sync::{Mutex, MutexGuard, Rank};
 use crate::words::PageId;
 
@@ -38,9 +39,7 @@ impl Table {
     pub(super) fn new(frame_count: usize) -> Table {
         let bucket_count = (frame_count * 2).next_power_of_two().max(SHARD_COUNT);
         Table {
-            buckets: (0..bucket_count)
-                .map(|_| AtomicU32::new(NO_FRAME))
-                .collect(),
+            buckets: Region::descriptors(bucket_count, |_| AtomicU32::new(NO_FRAME)),
             shards: (0..SHARD_COUNT)
                 .map(|_| Mutex::new(Rank::PageTableShard, ()))
                 .collect(),

@@ -6,29 +6,11 @@ use crate::buffer::Mode;
 use crate::format::fil;
 use crate::format::redo_record::{FileOp, PageOp};
 use crate::sync::Rank;
+use crate::words::difference::next_run;
 use crate::words::{PageId, Result, SpaceId};
 
 /// Unchanged bytes between two changed ones that make two WRITE records cheaper than one.
 const GAP_MIN: usize = 8;
-
-/// The first range from `from` on that one record should write: from a byte that differs to one that
-/// differs, with no long unchanged run between.
-fn next_change(old: &[u8], new: &[u8], from: usize) -> Option<(usize, usize)> {
-    let differs = |(old, new): (&u8, &u8)| old != new;
-    let first = from + old[from..].iter().zip(&new[from..]).position(differs)?;
-    let (mut end, mut unchanged) = (first + 1, 0);
-    for (i, pair) in old.iter().zip(new).enumerate().skip(first + 1) {
-        if differs(pair) {
-            end = i + 1;
-            unchanged = 0;
-        } else if unchanged + 1 == GAP_MIN {
-            break;
-        } else {
-            unchanged += 1;
-        }
-    }
-    Some((first, end))
-}
 
 impl Mtr<'_> {
     /// Writes `bytes` at `at`. Only what differs is logged, and nothing if nothing does.
@@ -38,7 +20,7 @@ impl Mtr<'_> {
     pub fn write(&mut self, page: PageRef, at: usize, bytes: &[u8]) {
         let mut done = 0;
         while let Some((from, to)) =
-            next_change(&self.view(page)[at..at + bytes.len()], bytes, done)
+            next_run(&self.view(page)[at..at + bytes.len()], bytes, done, GAP_MIN)
         {
             self.write_all(page, at + from, &bytes[from..to]);
             done = to;

@@ -14,7 +14,7 @@
 //! Crash:   the place where a power cut is simulated (sim.rs) and a kill is planted
 //!          (crash_point.rs).
 //! Read:    file.rs, real.rs, sim.rs, sim_fault.rs, sim_disk.rs, sim_record.rs, crash_point.rs,
-//!          thread.rs, aligned.rs, aio.rs, aio_ring.rs, aio_threads.rs.
+//!          thread.rs, aligned.rs, aio.rs, aio_ring.rs, aio_threads.rs, huge.rs.
 
 /// Many writes at once.
 pub mod aio;
@@ -31,6 +31,9 @@ pub mod crash_point;
 
 /// The traits: a file, a file system.
 pub mod file;
+
+/// Huge pages.
+pub mod huge;
 
 /// The operating system's files.
 pub mod real;

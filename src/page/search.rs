@@ -9,7 +9,8 @@ use crate::format::record as header;
 use crate::host::collation::CollationSource;
 use crate::schema::compare::{KeyKind, compare_fields};
 use crate::schema::{Field, FieldRef, Index, Tuple};
-use crate::words::Result;
+use crate::sync::prefetch;
+use crate::words::{Result, difference};
 
 use super::layout::{self, RecOffset, corrupt};
 use super::offsets::FieldWalk;
@@ -108,6 +109,10 @@ impl Search<'_> {
         let (mut low_slot, mut up_slot) = (0, layout::n_dir_slots(self.page) - 1);
         while up_slot - low_slot > 1 {
             let middle = (low_slot + up_slot) / 2;
+            // Whichever way it goes, the record that decides next is on its way from memory.
+            for next in [(low_slot + middle) / 2, (middle + up_slot) / 2] {
+                prefetch(self.page, layout::slot(self.page, next));
+            }
             let rec = layout::check_origin(self.page, layout::slot(self.page, middle))?;
             if self.step(rec)? {
                 low_slot = middle
@@ -209,7 +214,7 @@ impl<'a> Plain<'a> {
             return None;
         }
         let in_page = &page[rec.at()..end];
-        match first_difference(self.bytes, in_page) {
+        match difference::first(self.bytes, in_page) {
             Some(at) => Some((self.bytes[at].cmp(&in_page[at]), self.fields_before(at))),
             None if self.is_whole_key => Some((Ordering::Equal, self.fields.len() as u16)),
             None => None,
@@ -228,20 +233,6 @@ impl<'a> Plain<'a> {
         }
         count
     }
-}
-
-/// Where two slices of the same length differ first.
-#[inline]
-fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    while let (Some(x), Some(y)) = (a[at..].first_chunk::<8>(), b[at..].first_chunk::<8>()) {
-        let difference = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
-        if difference != 0 {
-            return Some(at + difference.trailing_zeros() as usize / 8);
-        }
-        at += 8;
-    }
-    (at..a.len()).find(|&i| a[i] != b[i])
 }
 
 /// Order of `key` relative to the record at `rec` (`Greater`: the key is above), and the number of

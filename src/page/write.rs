@@ -3,6 +3,7 @@
 
 use crate::format::redo_record::PageOp;
 use crate::words::Result;
+use crate::words::difference::next_run;
 
 use super::apply;
 
@@ -44,11 +45,11 @@ impl PageWrite for [u8] {
 const GAP: usize = 8;
 
 /// Makes the page equal to `wanted`, from the index page header to the directory, writing only what
-/// differs. Both have the same length.
+/// differs. Both have the same length, LSN and space id, so no run covers these.
 pub fn write_difference(page: &mut (impl PageWrite + ?Sized), wanted: &[u8]) {
     let end = wanted.len() - crate::format::index_page::TRAILER_BYTES;
     let mut at = crate::format::index_page::TYPE;
-    while let Some((start, stop)) = next_difference(page.page(), wanted, at, end) {
+    while let Some((start, stop)) = next_run(&page.page()[..end], &wanted[..end], at, GAP) {
         let run = &wanted[start..stop];
         if run.len() > GAP && run.iter().all(|&byte| byte == run[0]) {
             page.fill(start, run.len(), run[0]);
@@ -59,39 +60,18 @@ pub fn write_difference(page: &mut (impl PageWrite + ?Sized), wanted: &[u8]) {
     }
 }
 
-/// The next run of differing bytes from `at` on, short equal stretches included. Never the page's
-/// LSN or space id: they lie before and inside no run, being equal.
-fn next_difference(now: &[u8], wanted: &[u8], at: usize, end: usize) -> Option<(usize, usize)> {
-    let start = at
-        + now[at..end]
-            .iter()
-            .zip(&wanted[at..end])
-            .position(|(a, b)| a != b)?;
-    let mut stop = start + 1;
-    let mut i = stop;
-    while i < end && i - stop < GAP {
-        if now[i] != wanted[i] {
-            stop = i + 1;
-        }
-        i += 1;
-    }
-    Some((start, stop))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn differences_become_few_writes() {
+    fn a_page_becomes_the_wanted_one() {
         let mut now = vec![0u8; 4096];
         let mut wanted = now.clone();
         wanted[100] = 1;
         wanted[105] = 2;
         wanted[200..300].fill(7);
         wanted[4087] = 9;
-        assert_eq!(next_difference(&now, &wanted, 24, 4088), Some((100, 106)));
-        assert_eq!(next_difference(&now, &wanted, 106, 4088), Some((200, 300)));
         write_difference(&mut now[..], &wanted);
         assert_eq!(now, wanted);
     }

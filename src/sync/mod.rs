@@ -12,7 +12,7 @@
 //!
 //! Latches: this is where they are made.
 //! Crash:   nothing here is on disk.
-//! Read:    order.rs, latch.rs, mutex.rs, gate.rs, watermark.rs, ring.rs, group.rs.
+//! Read:    order.rs, latch.rs, mutex.rs, gate.rs, watermark.rs, ring.rs, group.rs, prefetch.rs.
 
 pub mod event;
 pub mod futex;
@@ -22,6 +22,7 @@ pub mod latch;
 pub mod mutex;
 pub mod once;
 pub mod order;
+pub mod prefetch;
 pub mod ring;
 pub mod rwlock;
 pub mod slots;
@@ -36,6 +37,7 @@ pub use latch::{Latch, Mode};
 pub use mutex::{Condvar, Mutex, MutexGuard};
 pub use once::Once;
 pub use order::Rank;
+pub use prefetch::prefetch;
 pub use ring::{Ring, RingReader};
 pub use rwlock::{ReadGuard, RwLock, WriteGuard};
 pub use slots::Slots;

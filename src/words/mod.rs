@@ -8,11 +8,12 @@
 //!
 //! Latches: none.
 //! Crash:   nothing here is on disk.
-//! Read:    ids.rs, error.rs, be.rs, limits.rs.
+//! Read:    ids.rs, error.rs, be.rs, difference.rs, limits.rs.
 
 #![forbid(unsafe_code)]
 
 pub mod be;
+pub mod difference;
 pub mod error;
 pub mod ids;
 pub mod limits;

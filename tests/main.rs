@@ -7,6 +7,7 @@ mod crash;
 mod datadir;
 mod engine;
 mod host;
+mod planted;
 mod power;
 mod redo;
 mod stock;

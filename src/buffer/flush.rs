@@ -10,7 +10,7 @@ use super::frame::{FLAG_FREED, FLAG_FRESH, FLAG_POISONED, Frame, WriteState};
 use super::guard::{Mode, Pin};
 use super::pool::Pool;
 use crate::format::{checksum, fil};
-use crate::os::{Aio, AlignedBuf};
+use crate::os::{Aio, AlignedBuf, planted};
 use crate::space::{Space, State};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard, Once, Rank};
@@ -350,7 +350,7 @@ impl Pool {
             .filter(|entry| entry.id.space != SpaceId::TEMPORARY)
             .map(|entry| entry.lsn)
             .max();
-        if let Some(lsn) = newest {
+        if let Some(lsn) = newest.filter(|_| !planted("page.before_log")) {
             self.log.write_up_to(lsn, true)?;
         }
         self.reached("flush.doublewrite");
@@ -367,13 +367,16 @@ impl Pool {
         let Some(place) = self.flusher.doublewrite.get() else {
             return Ok(());
         };
-        if batch.front == 0 {
+        if batch.front == 0 || planted("doublewrite.skipped") {
             return Ok(());
         }
         let system = self.spaces.find(SpaceId::SYSTEM)?;
         let buffer = batch.buffer.as_ref().expect("claim_batch made the buffer");
         let image = &buffer[..batch.front * self.page_size()];
         system.write_pages(place.blocks[batch.number], image)?;
+        if planted("doublewrite.sync_skipped") {
+            return Ok(());
+        }
         system.sync().inspect_err(|_| batch.lost = true)
     }
 
@@ -444,6 +447,7 @@ impl Pool {
             at += len;
             let synced = match space {
                 SpaceId::TEMPORARY => Ok(()),
+                _ if planted("page.sync_skipped") => Ok(()),
                 _ => entries[0].space.sync(),
             };
             for entry in entries.iter().filter(|entry| entry.in_file) {

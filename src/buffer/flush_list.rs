@@ -18,6 +18,7 @@
 
 use super::frame::{Frame, WriteState};
 use super::list::{FlushLinks, List};
+use crate::os::planted;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Mutex, Padded, Rank};
 use crate::words::Lsn;
@@ -105,7 +106,8 @@ impl FlushList {
             }
             WriteState::Dirty => {}
             WriteState::InFlight | WriteState::Unsynced => {
-                if frame.redirtied.load(Ordering::Relaxed) == 0 {
+                let forgets = planted("page.redirtied_forgotten");
+                if frame.redirtied.load(Ordering::Relaxed) == 0 && !forgets {
                     frame.redirtied.store(start.0, Ordering::Relaxed);
                 }
             }

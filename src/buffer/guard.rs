@@ -5,6 +5,7 @@ use std::mem::ManuallyDrop;
 use super::frame::{FLAG_CHECKED, FLAG_FREED, FLAG_FRESH, FLAG_POISONED, Frame, WriteState};
 use super::pool::Pool;
 use crate::format::fil;
+use crate::os::planted;
 use crate::sync::atomic::Ordering;
 use crate::sync::{Rank, order};
 use crate::words::{Lsn, PageId, Result};
@@ -234,8 +235,12 @@ impl<'p> PageGuard<'p> {
     /// Publishes the changes of the mini-transaction `start..end` on this page: stamps the page LSN
     /// and enters the flush list. Needs U or X; called between append and unlatch.
     pub fn publish(&mut self, start: Lsn, end: Lsn) {
-        self.write_raw(fil::OFF_LSN, &end.0.to_be_bytes());
-        self.pin.pool.note_dirty(self.index(), start);
+        if !planted("page.lsn_not_stamped") {
+            self.write_raw(fil::OFF_LSN, &end.0.to_be_bytes());
+        }
+        if !planted("page.not_listed") {
+            self.pin.pool.note_dirty(self.index(), start);
+        }
     }
 
     /// Publishes changes that are not logged (temporary tablespace): to be written before eviction.

@@ -7,6 +7,7 @@ use super::owner::Place;
 use super::queue::{PageQueue, as_gap};
 use super::record::{LockTable, PageShard};
 use super::wait::WaitEnd;
+use crate::os::planted;
 use crate::page::list::Moved;
 use crate::words::{HeapNo, PageId};
 
@@ -34,6 +35,9 @@ impl LockTable {
 
     /// Records moved from one page to another (split, merge, root raise and lift).
     pub fn moved(&self, from: PageId, to: PageId, moves: &[Moved]) {
+        if planted("lock.not_moved") {
+            return;
+        }
         let (mut a, mut b) = self.two_shards(from, to);
         let Some(source) = a.get_mut(&from) else {
             return;
@@ -95,7 +99,9 @@ impl LockTable {
         if source.is_empty() {
             a.remove(&from.0);
         }
-        grant_gaps(b.as_deref_mut().unwrap_or(&mut a), to, gaps);
+        if !planted("lock.gap_not_inherited") {
+            grant_gaps(b.as_deref_mut().unwrap_or(&mut a), to, gaps);
+        }
         for w in waiting {
             w.wait.owner.keep_turn(w.wait.arrival);
             w.wait.end(WaitEnd::Granted);

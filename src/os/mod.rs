@@ -14,7 +14,7 @@
 //! Crash:   the place where a power cut is simulated (sim.rs) and a kill is planted
 //!          (crash_point.rs).
 //! Read:    file.rs, real.rs, sim.rs, sim_fault.rs, sim_disk.rs, sim_record.rs, crash_point.rs,
-//!          thread.rs, aligned.rs, aio.rs, aio_ring.rs, aio_threads.rs, huge.rs.
+//!          planted.rs, thread.rs, aligned.rs, aio.rs, aio_ring.rs, aio_threads.rs, huge.rs.
 
 /// Many writes at once.
 pub mod aio;
@@ -34,6 +34,9 @@ pub mod file;
 
 /// Huge pages.
 pub mod huge;
+
+/// Bugs that tests plant by name.
+pub mod planted;
 
 /// The operating system's files.
 pub mod real;
@@ -58,5 +61,6 @@ pub use aio::{Aio, WriteAt};
 pub use aligned::AlignedBuf;
 pub use crash_point::CrashPoints;
 pub use file::{File, FileLock, OpenMode, Vfs};
+pub use planted::planted;
 pub use real::RealVfs;
 pub use thread::Threads;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::format::undo_record::UndoRecord;
 use crate::mtr::{Mtr, PageCtx};
+use crate::os::planted;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::trx::TrxSystem;
@@ -142,7 +143,10 @@ impl Coordinator {
         purger: &dyn RecordPurger,
         records_max: usize,
     ) -> Result<Batch> {
-        let limit = self.sys.views.oldest(&self.sys.registry);
+        let limit = match planted("purge.view_ignored") {
+            true => self.sys.registry.visible_limit(),
+            false => self.sys.views.oldest(&self.sys.registry),
+        };
         self.sys.registry.prune(limit);
         let mut batch = Batch::default();
         let done = self.work(ctx, purger, records_max, limit, &mut batch);

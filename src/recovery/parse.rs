@@ -4,6 +4,7 @@
 use super::index::RedoIndex;
 use crate::format::fsp;
 use crate::format::redo_record::{FileOp, PageOp, Parsed, Record, Records};
+use crate::os::planted;
 use crate::words::{Lsn, PageId, PageNo, Result, SpaceId, be};
 
 /// One record of a page.
@@ -68,6 +69,7 @@ impl RedoIndex {
                             raw,
                         }),
                         PageOp::Ignored(_) => {}
+                        PageOp::UndoAppend(_) if planted("recovery.record_dropped") => {}
                         _ => pieces.push(Piece {
                             id,
                             kind: Kind::Change,

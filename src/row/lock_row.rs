@@ -10,6 +10,7 @@ use super::version::{Steps, Versions};
 use crate::format::record::DELETED;
 use crate::lock::{Outcome, Owner, RecordKind, RecordMode, Strength, TableMode};
 use crate::mtr::{Mtr, retry};
+use crate::os::planted;
 use crate::page::{Offsets, RecordView, SearchMode, layout, record};
 use crate::schema::{Table, Tuple};
 use crate::sync::Arc;
@@ -129,7 +130,9 @@ pub(super) fn lock_clustered(
     let sys = trx.system();
     if !own && mode.kind != RecordKind::Gap {
         if let Some(writer) = sys.registry.active_owner(trx_id) {
-            make_explicit(sys, &writer, trx_id, page, heap);
+            if !planted("lock.implicit_forgotten") {
+                make_explicit(sys, &writer, trx_id, page, heap);
+            }
         }
     }
     sys.locks.lock_record(&owner, page, heap, mode)

@@ -10,6 +10,7 @@ use super::place::{self, Placement, Spot};
 use crate::format::record::DELETED;
 use crate::lock::{Outcome, RecordKind};
 use crate::mtr::Mtr;
+use crate::os::planted;
 use crate::page::{RecordView, SearchMode, layout};
 use crate::schema::Tuple;
 use crate::schema::compare::compare_fields;
@@ -148,7 +149,9 @@ pub(super) fn delete_mark(op: &mut Op<'_>, tree: &Tree, entry: &Tuple) -> Result
         if let Outcome::Wait(wait) = lock_secondary_change(trx, mtr, &spot.at) {
             return Ok(Step::Wait(wait));
         }
-        tree.set_delete_mark(mtr, &spot.at, true);
+        if !planted("secondary.mark_skipped") {
+            tree.set_delete_mark(mtr, &spot.at, true);
+        }
         note_writer(trx, mtr, tree, &spot.at);
         Ok(Step::Done(()))
     })

@@ -9,6 +9,7 @@ use crate::extent::{self, Direction};
 use crate::format::blob::{BlobPart, BlobRef, PART_HEADER, part_bytes_max};
 use crate::format::fil;
 use crate::mtr::{Budget, Class, Mode, Mtr, PageCtx, PageRef};
+use crate::os::planted;
 use crate::sync::Rank;
 use crate::words::{Error, PageId, PageNo, Result};
 
@@ -180,7 +181,9 @@ impl Tree {
                 let after = part.next;
                 let (record, at) = link(mtr)?;
                 // First what may fail.
-                extent::free_page(mtr, segment, page)?;
+                if !planted("blob.page_not_freed") {
+                    extent::free_page(mtr, segment, page)?;
+                }
                 mtr.ctx().reached("blob.free");
                 mtr.write_u32(record, at + REF_PAGE, after.unwrap_or(PageNo::NONE).0);
                 mtr.write_u32(record, at + REF_LEN_LOW, 0);
@@ -214,7 +217,9 @@ impl Tree {
                 let part = BlobPart::parse(mtr.view(blob)).map_err(|e| e.at_page(id))?;
                 let after = part.next;
                 // First what may fail.
-                extent::free_page(mtr, segment, page)?;
+                if !planted("blob.page_not_freed") {
+                    extent::free_page(mtr, segment, page)?;
+                }
                 mtr.ctx().reached("blob.free");
                 mtr.write_u32(record, at + REF_PAGE, after.unwrap_or(PageNo::NONE).0);
                 mtr.write_u32(record, at + REF_LEN_LOW, 0);

@@ -13,6 +13,7 @@ use crate::format::fil;
 use crate::format::record::MIN_REC;
 use crate::lock::Moved;
 use crate::mtr::{Mtr, PageRef};
+use crate::os::planted;
 use crate::page::insert::insert;
 use crate::page::layout::{self, RecOffset};
 use crate::page::list;
@@ -281,7 +282,7 @@ fn link_right(mtr: &mut Mtr<'_>, old: Level, new: PageRef) {
     set_prev(mtr, new, Some(here));
     set_next(mtr, new, next);
     set_next(mtr, old.page, Some(there));
-    if let Some(right) = old.right {
+    if let Some(right) = old.right.filter(|_| !planted("tree.link_forgotten")) {
         set_prev(mtr, right, Some(there));
     }
 }

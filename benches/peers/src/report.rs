@@ -84,13 +84,18 @@ fn cell_text(cell: &str, spread: Option<Spread>) -> String {
     let Some(Spread { median, min, max }) = spread else {
         return "–".into();
     };
+    // The highest rate is the shortest time.
+    let (low, high) = match shown(cell, min).ends_with(" us") {
+        true => (max, min),
+        false => (min, max),
+    };
     match min == max {
         true => shown(cell, median),
         false => format!(
             "{} ({}–{})",
             shown(cell, median),
-            bare(cell, min),
-            bare(cell, max)
+            bare(cell, low),
+            bare(cell, high)
         ),
     }
 }
@@ -416,4 +421,17 @@ fn setup(options: &Options) -> Result<String> {
          program is benches/peers, what it measured lies in target/bench."
     )?;
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_begins_with_the_smaller_figure() {
+        let spread = Spread::of([1e6, 2e6, 4e6]);
+        assert_eq!(cell_text("get", spread), "0.50 us (0.25–1.00)");
+        assert_eq!(cell_text("scan", spread), "2.00 M/s (1.00 M–4.00 M)");
+        assert_eq!(cell_text("scan", None), "–");
+    }
 }

@@ -8,6 +8,7 @@ use crate::rows::VALUE_BYTES;
 use crate::store::Part;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -144,6 +145,9 @@ fn child(
     }
     match child.wait()? {
         status if status.success() => Ok(()),
+        status if status.signal() == Some(9) => {
+            Err("killed: more memory than there is for it".into())
+        }
         status => Err(format!("the process ended: {status}").into()),
     }
 }

@@ -11,12 +11,13 @@ OUT      := $(TARGET)/$(PROFILE)
 profile   = $(if $(filter release,$(PROFILE)),--release,)
 PROGRAMS := $(patsubst c_shim/%/main.c,xtradb-%,$(wildcard c_shim/*/main.c))
 
-.PHONY: help setup build demo test soak-powercut soak-damage bench check lint install uninstall clean test-build
+.PHONY: help setup build demo test soak-powercut soak-kill soak-damage bench check lint install uninstall clean test-build
 
 help:
 	@echo 'make demo      installs what is missing, builds, and shows the engine at work'
 	@echo 'make test      all tests (builds what they need)'
 	@echo 'make soak-powercut   500 000 power cuts; goes on where it was stopped (SOAK_DIR=$(SOAK_DIR))'
+	@echo 'make soak-kill       1 000 kills of 8 to 16 writers; goes on likewise'
 	@echo 'make soak-damage     20 000 damages (XTRADB_DAMAGES); likewise'
 	@echo 'make bench     measures beside LMDB, RocksDB and others, writes docs/benchmarks.md (ROWS= ROUNDS= ONLY=)'
 	@echo 'make build     the library, xtradb-host and xtradb-tpcc, in $(OUT)'
@@ -50,6 +51,11 @@ SOAK_DIR ?= $(TARGET)
 soak-powercut:
 	XTRADB_SOAK_FILE='$(abspath $(SOAK_DIR))/soak-powercut.txt' $(CARGO) test --profile soak --test main -- \
 	    power::soak --exact --ignored --nocapture
+
+soak-kill:
+	$(CARGO) build --profile soak
+	XTRADB_SOAK_FILE='$(abspath $(SOAK_DIR))/soak-kill.txt' $(CARGO) test --profile soak --test main -- \
+	    crash::kill::soak --exact --ignored --nocapture
 
 # Runs the host of the debug build: its assertions are on.
 soak-damage: test-build

@@ -92,6 +92,9 @@ pub fn delete_file(ctx: &PageCtx, space: &Space) -> Result<()> {
     let hold = log_deletion(ctx, space.id(), &name)?;
     ctx.pool.discard_space(space.id());
     let deleted = ctx.spaces.delete(space);
+    if let Err(Error::Stopped(why)) = &deleted {
+        ctx.freeze(why);
+    }
     drop(hold);
     deleted
 }
@@ -140,18 +143,32 @@ pub fn rename_file(ctx: &PageCtx, space: &Space, name: &str) -> Result<()> {
     let budget = Budget::system(256 + old.len() + new.len());
     let mut mtr = Mtr::start(ctx, budget)?;
     let hold = ctx.log.hold_checkpoints();
-    mtr.file_op(&FileOp::Rename {
-        space: space.id(),
-        old: old.as_bytes(),
-        new: new.as_bytes(),
-    });
+    mtr.file_op(&rename_op(space.id(), &old, &new));
     let lsn = mtr.commit();
     ctx.log.write_up_to(lsn, true)?;
     ctx.reached("ddl.rename_logged");
     let renamed = ctx.spaces.rename_table(space, name);
     ctx.reached("ddl.renamed");
-    drop(hold);
+    match &renamed {
+        Err(Error::Stopped(why)) => ctx.freeze(why),
+        // The next start would rename the file as the log says, and nobody would undo that.
+        Err(_) if &*space.name() != name => {
+            drop(hold);
+            let mut mtr = Mtr::start(ctx, budget)?;
+            mtr.file_op(&rename_op(space.id(), &new, &old));
+            mtr.commit();
+        }
+        _ => {}
+    }
     renamed
+}
+
+fn rename_op<'n>(space: SpaceId, old: &'n str, new: &'n str) -> FileOp<'n> {
+    FileOp::Rename {
+        space,
+        old: old.as_bytes(),
+        new: new.as_bytes(),
+    }
 }
 
 impl Dict {

@@ -144,6 +144,11 @@ fn open_once(
             scan.index.page_count()
         );
     }
+    if !scan.clean && setup.log.sync {
+        // What a killed process wrote may be in the system's cache alone: no name and no page may run
+        // ahead of the log that tells why.
+        log_file.sync()?;
+    }
     open_tablespaces(&spaces, setup, &mut scan)?;
     let (scan_end, clean) = (scan.end, scan.clean);
     let replace = !setup.places.read_only && Log::wants_new_file(&log_file, &setup.log);

@@ -201,6 +201,13 @@ impl SimVfs {
         Some(disk.inodes[*inode].content.to_vec())
     }
 
+    /// The content of a file in blocks of 4096 bytes, which are not copied; `None`: zeros.
+    pub fn blocks(&self, path: &str) -> Option<Vec<Option<Arc<[u8; BLOCK]>>>> {
+        let disk = &self.0.state.lock().disk;
+        let inode = disk.files.get(path)?;
+        Some(disk.inodes[*inode].content.blocks())
+    }
+
     /// Makes or replaces a file, durably: a fixture.
     pub fn put(&self, path: &str, bytes: &[u8]) {
         let mut state = self.0.state.lock();

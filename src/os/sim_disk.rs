@@ -75,6 +75,11 @@ impl Bytes {
         self.len = len;
     }
 
+    /// All blocks, shared; `None`: zeros. The last one may be longer than the file.
+    pub(super) fn blocks(&self) -> Vec<Option<Arc<[u8; BLOCK]>>> {
+        self.blocks.clone()
+    }
+
     pub(super) fn to_vec(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.len];
         self.read(0, &mut bytes);

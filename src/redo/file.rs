@@ -138,7 +138,10 @@ impl LogFile {
         self.file.write_at(&block, checkpoint_offset(slot))
     }
 
-    pub(super) fn sync(&self) -> Result<()> {
+    /// Makes durable what was written, by an earlier process, too.
+    ///
+    /// Errors: `Io`; it is not tried again (F5).
+    pub fn sync(&self) -> Result<()> {
         self.file.sync_data()
     }
 }

@@ -99,7 +99,11 @@ impl Registry {
         self.insert(space)
     }
 
-    /// Renames the file of a table to that of `name`. Durable when this returns.
+    /// Renames the file of a table to that of `name`. Durable when this returns. After a failure the
+    /// space has the name that its file has.
+    ///
+    /// Errors: `TablespaceExists`, `Io`; `Stopped`: nobody knows the name of the file any more, and only
+    /// recovery can mend that.
     pub fn rename_table(&self, space: &Space, name: &str) -> Result<()> {
         let (from, to) = (space.path(), self.table_path(name));
         if self.vfs.exists(&to)? {
@@ -112,28 +116,42 @@ impl Registry {
         let file = match self.open_file(&to) {
             Ok(file) => file,
             Err(error) => {
-                self.vfs.rename(&to, &from)?;
-                return Err(error);
+                let back = self.vfs.rename(&to, &from);
+                return Err(back.err().map_or(error, |second| {
+                    Error::Stopped(format!("{from} is {to} now: {second}").into())
+                }));
             }
         };
         space.parts.write()[0].file = file;
         space.set_name(name);
-        // After a failure the file has its new name, as the space says: undoing renames it back.
-        self.sync_dir(parent(&to))?;
+        self.sync_names(parent(&to))?;
         match parent(&from) == parent(&to) {
             true => Ok(()),
-            false => self.sync_dir(parent(&from)),
+            false => self.sync_names(parent(&from)),
         }
     }
 
     /// Ends all I/O on a tablespace, forgets it and removes its file. Its pages must be gone from
     /// the pool. A file that is gone already is fine.
+    ///
+    /// Errors: `Busy`, `Io`; `Stopped`: whether it is gone is known after recovery only.
     pub fn delete(&self, space: &Space) -> Result<()> {
         space.stop_io(IO_WAIT)?;
         self.remove(space.id());
         let path = space.path();
-        self.remove_file(&path)?;
+        match self.vfs.remove(&path) {
+            Err(error) if is_errno(&error, libc::ENOENT) => {}
+            Err(error) => return Err(error),
+            Ok(()) => self.sync_names(parent(&path))?,
+        }
         self.remove_link(space)
+    }
+
+    /// Makes names durable. A failure is final, as for a file's bytes (F5): what the log says is done
+    /// again at the next start.
+    fn sync_names(&self, dir: &str) -> Result<()> {
+        let synced = self.sync_dir(dir);
+        synced.map_err(|error| Error::Stopped(format!("{error}; restart to recover").into()))
     }
 
     /// Removes a file by path: leftovers that are not open. A file that is gone is fine.
@@ -188,7 +206,8 @@ impl Registry {
     }
 
     fn remove_quietly(&self, path: &str) {
-        if let Err(error) = self.vfs.remove(path) {
+        // Durably: who makes a table of that name meets no file.
+        if let Err(error) = self.remove_file(path) {
             log::warn!("{path} is left over: {error}");
         }
     }

@@ -1,6 +1,6 @@
 /* Writers to be killed: a host with N threads that commit and tell each commit to the outside.
  *
- *   writers LIBRARY DATADIR write N [setting=value ...]    until somebody kills it
+ *   writers LIBRARY DATADIR write N/M [setting=value ...]  M of N writers run until somebody kills it
  *   writers LIBRARY DATADIR verify N [setting=value ...]   recovers, checks, prints, exits
  *
  * "write" prints one line per acknowledged commit, "A writer number", by one write(2), after trx_commit
@@ -340,19 +340,19 @@ static void prepare(uint32_t writers)
     CHECK(xt->session_close(me.session), NULL);
 }
 
-static int write_all(uint32_t writers)
+static int write_all(uint32_t writers, uint32_t active)
 {
     static struct writer all[WRITERS_MAX];
     pthread_t threads[WRITERS_MAX];
     prepare(writers);
-    for (uint32_t w = 0; w < writers; w++) {
+    for (uint32_t w = 0; w < active; w++) {
         all[w].w = w;
         all[w].session = open_session(10 + w);
         open_tables(&all[w]);
     }
     if (write(1, "READY\n", 6) != 6)
         return 1;
-    for (uint32_t w = 0; w < writers; w++)
+    for (uint32_t w = 0; w < active; w++)
         if (pthread_create(&threads[w], NULL, write_for_ever, &all[w]) != 0)
             return 1;
     pthread_join(threads[0], NULL);
@@ -502,9 +502,11 @@ static int verify(uint32_t writers)
 
 int main(int argc, char **argv)
 {
-    uint32_t writers = argc > 4 ? (uint32_t)atoi(argv[4]) : 0;
-    if (writers == 0 || writers > WRITERS_MAX) {
-        fprintf(stderr, "usage: writers LIBRARY DATADIR write|verify N [setting=value ...]\n");
+    uint32_t writers = argc > 4 ? (uint32_t)atoi(argv[4]) : 0, active = writers;
+    if (argc > 4 && strchr(argv[4], '/') != NULL)
+        active = (uint32_t)atoi(strchr(argv[4], '/') + 1);
+    if (writers == 0 || writers > WRITERS_MAX || active == 0 || active > writers) {
+        fprintf(stderr, "usage: writers LIBRARY DATADIR write|verify N[/M] [setting=value ...]\n");
         return 2;
     }
     void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
@@ -523,7 +525,7 @@ int main(int argc, char **argv)
     CHECK(xt->engine_init(engine, &config), NULL);
     CHECK(xt->engine_recovery_done(engine), NULL);
     if (strcmp(argv[3], "write") == 0)
-        return write_all(writers);
+        return write_all(writers, active);
     int result = verify(writers);
     fflush(stdout);
     /* A check that failed leaves the directory as it is, for a look. */

@@ -4,6 +4,7 @@
 
 use super::bed::PAGE_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use xtradb::format::blob::BlobPart;
 use xtradb::format::checksum::{self, Content};
 use xtradb::format::fil::{self, PageType};
@@ -19,7 +20,8 @@ type Found<T> = Result<T, String>;
 /// All pages of a tablespace.
 struct Space {
     path: String,
-    bytes: Vec<u8>,
+    /// `None`: never written.
+    pages: Vec<Option<Arc<[u8; PAGE_BYTES]>>>,
     geometry: Geometry,
     header: SpaceHeader,
 }
@@ -33,17 +35,15 @@ struct Segment {
 
 impl Space {
     fn open(disk: &SimVfs, path: &str) -> Found<Space> {
-        let bytes = disk.content(path).ok_or(format!("{path}: no file"))?;
-        if bytes.len() < PAGE_BYTES {
-            return Err(format!("{path}: {} bytes", bytes.len()));
-        }
-        let header =
-            SpaceHeader::parse(&bytes[..PAGE_BYTES]).map_err(|e| format!("{path}: {e}"))?;
+        let pages = disk.blocks(path).ok_or(format!("{path}: no file"))?;
+        let first = pages.first().and_then(Option::as_deref);
+        let first = first.ok_or(format!("{path}: no page 0"))?;
+        let header = SpaceHeader::parse(first).map_err(|e| format!("{path}: {e}"))?;
         Ok(Space {
             path: path.into(),
             geometry: Geometry::of_page_size(PAGE_BYTES),
             header,
-            bytes,
+            pages,
         })
     }
 
@@ -52,9 +52,11 @@ impl Space {
     }
 
     fn page(&self, page: u32) -> Found<&[u8]> {
-        let at = page as usize * PAGE_BYTES;
-        let bytes = self.bytes.get(at..at + PAGE_BYTES);
-        bytes.ok_or(format!("{}: no page {page}", self.path))
+        match self.pages.get(page as usize) {
+            Some(Some(bytes)) => Ok(&bytes[..]),
+            Some(None) => Ok(&[0; PAGE_BYTES]),
+            None => Err(format!("{}: no page {page}", self.path)),
+        }
     }
 
     fn at(&self, page: u32, why: impl std::fmt::Display) -> String {
@@ -283,7 +285,7 @@ impl Space {
 
     /// Everything that holds for every tablespace; yields used pages by type.
     fn check(&self) -> Found<BTreeMap<u16, BTreeSet<u32>>> {
-        if self.bytes.len() < self.header.size.get() as usize * PAGE_BYTES {
+        if self.pages.len() < self.header.size.get() as usize {
             return Err(format!("{}: shorter than its SIZE", self.path));
         }
         let mut free_fragments = self.check_extents()?;

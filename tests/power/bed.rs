@@ -18,7 +18,7 @@ use xtradb::words::{Error, Result};
 
 pub const PAGE_BYTES: usize = 4096;
 /// Small pages, a small pool, the smallest log: evictions, doublewrite and checkpoints all the time.
-const OPTIONS: [&str; 10] = [
+const OPTIONS: [&str; 12] = [
     "page_size=4096",
     "data_file_path=ibdata1:4M:autoextend",
     "buffer_pool_size=2M",
@@ -28,6 +28,9 @@ const OPTIONS: [&str; 10] = [
     "flush_log_at_trx_commit=1",
     "lock_wait_timeout=1",
     "io_capacity=2000",
+    // Threads that a state hardly needs.
+    "read_io_threads=1",
+    "purge_threads=1",
     "fast_shutdown=0",
 ];
 

@@ -243,7 +243,8 @@ impl Work {
         }
     }
 
-    fn change_tables(&mut self) -> Result<()> {
+    /// One statement of DDL.
+    pub fn change_tables(&mut self) -> Result<()> {
         let names: Vec<String> = self.model.last().keys().cloned().collect();
         let which = match names.len() {
             0..=2 => 0,

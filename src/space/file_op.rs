@@ -117,6 +117,7 @@ impl Registry {
             Ok(file) => file,
             Err(error) => {
                 let back = self.vfs.rename(&to, &from);
+                let back = back.and_then(|()| self.sync_renamed(&from, &to));
                 return Err(back.err().map_or(error, |second| {
                     Error::Stopped(format!("{from} is {to} now: {second}").into())
                 }));
@@ -124,10 +125,14 @@ impl Registry {
         };
         space.parts.write()[0].file = file;
         space.set_name(name);
-        self.sync_names(parent(&to))?;
-        match parent(&from) == parent(&to) {
+        self.sync_renamed(&from, &to)
+    }
+
+    fn sync_renamed(&self, from: &str, to: &str) -> Result<()> {
+        self.sync_names(parent(to))?;
+        match parent(from) == parent(to) {
             true => Ok(()),
-            false => self.sync_names(parent(&from)),
+            false => self.sync_names(parent(from)),
         }
     }
 

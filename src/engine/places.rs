@@ -24,8 +24,8 @@ pub(super) struct Setup {
 
 /// Text in the header of log files that this engine makes.
 const CREATOR: &str = concat!("xtradb ", env!("CARGO_PKG_VERSION"));
-/// Least memory for log records at recovery.
-const RECOVERY_BYTES_MIN: usize = 256 << 20;
+/// Least memory for log records at recovery; more of them go to a file.
+const RECOVERY_BYTES_MIN: usize = 16 << 20;
 
 /// One is none: it could never be truncated (format-tablespace.md section 6).
 fn undo_tablespaces(wanted: u64) -> u32 {
@@ -94,8 +94,8 @@ impl Setup {
         join(&self.places.system_dir, &self.system.files[0].name)
     }
 
-    /// Bytes that recovery may take for the records of the log.
+    /// Bytes of memory that recovery may take for the records of the log.
     pub(super) fn recovery_bytes_max(&self) -> usize {
-        self.pool.bytes.max(RECOVERY_BYTES_MIN)
+        (self.pool.bytes / 2).max(RECOVERY_BYTES_MIN)
     }
 }

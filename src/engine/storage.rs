@@ -14,7 +14,7 @@ use crate::os::thread::Threads;
 use crate::os::{CrashPoints, OpenMode, Vfs};
 use crate::recovery::files::{Leniency, make_durable, open_files};
 use crate::recovery::sweep::{Sweep, Swept};
-use crate::recovery::{LogScan, Pending, Torn, scan_within};
+use crate::recovery::{LogScan, Pending, RedoIndex, SpillPlace, Torn, scan_into};
 use crate::redo::{Log, LogFile, file};
 use crate::space::{Kind, Registry};
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -124,7 +124,12 @@ fn open_once(
 ) -> Result<Option<Storage>> {
     let spaces = Registry::new(vfs.clone(), setup.places.clone());
     let log_file = open_log_file(&**vfs, setup)?;
-    let mut scan = scan_within(&log_file, setup.recovery_bytes_max())?;
+    let place = SpillPlace::new(vfs, &setup.log.dir);
+    if !setup.places.read_only {
+        place.remove_leftover()?;
+    }
+    let index = RedoIndex::with_limit(setup.recovery_bytes_max(), Some(place));
+    let mut scan = scan_into(&log_file, index)?;
     if again && !scan.clean {
         return Err(Error::internal("the redo log is not clean after recovery"));
     }

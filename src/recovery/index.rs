@@ -2,10 +2,11 @@
 //!
 //! Record bytes are copied into an arena of large chunks, one entry per page and mini-transaction,
 //! the entries of a page linked in order. What is dropped (INIT_PAGE and the like) stays in the
-//! arena: the log itself bounds it.
+//! arena: the log itself bounds it. An arena that reaches its limit goes to a file (spill.rs).
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::spill::{NO_PIECE, Spill, SpillPlace, SpilledPage};
 use crate::format::redo_record::Records;
 use crate::words::{Error, Lsn, PageId, PageNo, Result, SpaceId, be};
 
@@ -23,12 +24,17 @@ pub struct RedoIndex {
     /// Bytes of all chunks, and how many there may be.
     chunk_bytes: usize,
     chunk_bytes_max: usize,
+    spill_place: Option<SpillPlace>,
+    spill: Option<Spill>,
     pages: HashMap<PageId, PageEntries>,
     files: BTreeMap<SpaceId, FileEvents>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct PageEntries {
+    /// Pieces in the file, older than the entries in memory.
+    first_piece: u32,
+    last_piece: u32,
     first: u64,
     last: u64,
     first_start: Lsn,
@@ -80,17 +86,20 @@ pub struct FileEvents {
 
 impl Default for RedoIndex {
     fn default() -> RedoIndex {
-        RedoIndex::with_limit(usize::MAX)
+        RedoIndex::with_limit(usize::MAX, None)
     }
 }
 
 impl RedoIndex {
-    /// An empty index that takes at most about `bytes_max` bytes of records.
-    pub fn with_limit(bytes_max: usize) -> RedoIndex {
+    /// An empty index that keeps at most about `bytes_max` bytes of records in memory, and the others
+    /// in a file at `spill_place`.
+    pub fn with_limit(bytes_max: usize, spill_place: Option<SpillPlace>) -> RedoIndex {
         RedoIndex {
             chunks: Vec::new(),
             chunk_bytes: 0,
             chunk_bytes_max: bytes_max,
+            spill_place,
+            spill: None,
             pages: HashMap::new(),
             files: BTreeMap::new(),
         }
@@ -149,10 +158,26 @@ impl RedoIndex {
         self.pages.get(&id).map(|page| page.last_end)
     }
 
-    /// The mini-transactions of a page, oldest first; none if the page does not wait.
-    pub fn of_page(&self, id: PageId) -> impl Iterator<Item = MtrOfPage<'_>> {
+    /// What of the page is to be read from the file, for `of_page`.
+    pub fn spilled(&self, id: PageId) -> Option<SpilledPage> {
+        let first = self.pages.get(&id)?.first_piece;
+        (first != NO_PIECE).then(|| self.spill.as_ref().expect("it has pieces").page(first))
+    }
+
+    /// The mini-transactions of a page, oldest first; none if the page does not wait. `spilled`: what
+    /// `spilled` read, or nothing.
+    pub fn of_page<'a>(
+        &'a self,
+        id: PageId,
+        mut spilled: &'a [u8],
+    ) -> impl Iterator<Item = MtrOfPage<'a>> {
         let mut at = self.pages.get(&id).map_or(NOWHERE, |page| page.first);
         std::iter::from_fn(move || {
+            if !spilled.is_empty() {
+                let (_, entry) = parse_entry(spilled);
+                spilled = &spilled[HEAD_BYTES + entry.records.len()..];
+                return Some(entry);
+            }
             let (next, entry) = self.entry(at)?;
             at = next;
             Some(entry)
@@ -172,7 +197,8 @@ impl RedoIndex {
     /// Bytes of memory, for the engine's budget.
     pub fn bytes(&self) -> usize {
         let arena: usize = self.chunks.iter().map(Vec::capacity).sum();
-        arena + self.pages.capacity() * (size_of::<(PageId, PageEntries)>() + 1)
+        let spill = self.spill.as_ref().map_or(0, Spill::bytes);
+        arena + spill + self.pages.capacity() * (size_of::<(PageId, PageEntries)>() + 1)
     }
 
     pub(super) fn files_mut(&mut self) -> impl Iterator<Item = &mut FileEvents> {
@@ -214,12 +240,18 @@ impl RedoIndex {
             Some(page) if !rebuilds => {
                 let before = std::mem::replace(&mut page.last, at);
                 page.last_end = end;
-                let (chunk, offset) = split(before);
-                be::put_u64(&mut self.chunks[chunk], offset, at);
+                if before == NOWHERE {
+                    page.first = at;
+                } else {
+                    let (chunk, offset) = split(before);
+                    be::put_u64(&mut self.chunks[chunk], offset, at);
+                }
             }
             _ => {
                 let first_start = start;
                 let entries = PageEntries {
+                    first_piece: NO_PIECE,
+                    last_piece: NO_PIECE,
                     first: at,
                     last: at,
                     first_start,
@@ -235,21 +267,14 @@ impl RedoIndex {
     fn room(&mut self, bytes: usize) -> Result<u64> {
         let full = |chunk: &Vec<u8>| chunk.len() + bytes > chunk.capacity();
         if self.chunks.last().is_none_or(full) {
-            let mut chunk = Vec::new();
             // The first chunk is small: most starts find a short log.
-            let size = if self.chunks.is_empty() {
-                CHUNK_BYTES / 16
-            } else {
-                CHUNK_BYTES
-            };
-            let size = size.max(bytes);
-            if self.chunk_bytes + size > self.chunk_bytes_max {
-                return Err(Error::invalid(format!(
-                    "recovery needs more than {} bytes of memory for the records of the redo log: \
-                     start with a larger innodb_buffer_pool_size",
-                    self.chunk_bytes_max
-                )));
+            let first = self.chunks.is_empty() && self.spill.is_none();
+            let size = if first { CHUNK_BYTES / 16 } else { CHUNK_BYTES };
+            let size = size.min(self.chunk_bytes_max / 4).max(bytes);
+            if self.chunk_bytes + size > self.chunk_bytes_max && !self.chunks.is_empty() {
+                self.spill_all()?;
             }
+            let mut chunk = Vec::new();
             chunk
                 .try_reserve_exact(size)
                 .map_err(|_| Error::OutOfMemory)?;
@@ -260,25 +285,76 @@ impl RedoIndex {
         Ok((last as u64) << 32 | self.chunks[last].len() as u64)
     }
 
+    /// Moves the records in memory to the file.
+    ///
+    /// Errors: `Invalid` if there is no place for a file; what writing gives.
+    fn spill_all(&mut self) -> Result<()> {
+        let mut spill = match (self.spill.take(), &self.spill_place) {
+            (Some(spill), _) => spill,
+            (None, Some(place)) => {
+                let spill = Spill::new(place)?;
+                log::info!(
+                    "the records of the redo log need more than {} bytes of memory: they go to {}",
+                    self.chunk_bytes_max,
+                    place.path()
+                );
+                spill
+            }
+            (None, None) => {
+                return Err(Error::invalid(format!(
+                    "the records of the redo log need more than {} bytes of memory",
+                    self.chunk_bytes_max
+                )));
+            }
+        };
+        for id in self.pages_sorted() {
+            let page = self.pages.get_mut(&id).expect("listed");
+            if page.first == NOWHERE {
+                continue;
+            }
+            let mut at = page.first;
+            while at != NOWHERE {
+                let (chunk, offset) = split(at);
+                let bytes = &self.chunks[chunk][offset..];
+                let (next, entry) = parse_entry(bytes);
+                spill.push(&bytes[..HEAD_BYTES + entry.records.len()]);
+                at = next;
+            }
+            let piece = spill.end_piece(page.last_piece)?;
+            page.last_piece = piece;
+            if page.first_piece == NO_PIECE {
+                page.first_piece = piece;
+            }
+            (page.first, page.last) = (NOWHERE, NOWHERE);
+        }
+        spill.flush()?;
+        self.spill = Some(spill);
+        self.chunks.clear();
+        self.chunk_bytes = 0;
+        Ok(())
+    }
+
     fn entry(&self, at: u64) -> Option<(u64, MtrOfPage<'_>)> {
         if at == NOWHERE {
             return None;
         }
         let (chunk, offset) = split(at);
-        let bytes = &self.chunks[chunk][offset..];
-        let start = Lsn(be::u64_at(bytes, 8));
-        let end = Lsn(start.0 + u64::from(be::u32_at(bytes, 16)));
-        let len = be::u32_at(bytes, 20) as usize;
-        let records = &bytes[HEAD_BYTES..HEAD_BYTES + len];
-        Some((
-            be::u64_at(bytes, 0),
-            MtrOfPage {
-                start,
-                end,
-                records,
-            },
-        ))
+        Some(parse_entry(&self.chunks[chunk][offset..]))
     }
+}
+
+/// The next entry in memory, and this one, which `bytes` begin with.
+fn parse_entry(bytes: &[u8]) -> (u64, MtrOfPage<'_>) {
+    let start = Lsn(be::u64_at(bytes, 8));
+    let end = Lsn(start.0 + u64::from(be::u32_at(bytes, 16)));
+    let len = be::u32_at(bytes, 20) as usize;
+    let records = &bytes[HEAD_BYTES..HEAD_BYTES + len];
+    let entry = MtrOfPage {
+        start,
+        end,
+        records,
+    };
+    (be::u64_at(bytes, 0), entry)
 }
 
 fn split(at: u64) -> (usize, usize) {

@@ -12,9 +12,9 @@
 //!     page LSN says that it has them, not at all.
 //!  4. A page's oldest entry holds back the checkpoint until the page is dirty in the pool.
 //!
-//! Latches: Leaf only; the index does not change once the scan is over.
+//! Latches: Leaf only, never over I/O; the index does not change once the scan is over.
 //! Crash:   this is what follows one.
-//! Read:    scan.rs, parse.rs, index.rs, files.rs, torn.rs, apply.rs, pending.rs, sweep.rs.
+//! Read:    scan.rs, parse.rs, index.rs, spill.rs, files.rs, torn.rs, apply.rs, pending.rs, sweep.rs.
 #![forbid(unsafe_code)]
 
 /// One mini-transaction's records on a page.
@@ -35,6 +35,9 @@ pub mod pending;
 /// One pass over the log.
 pub mod scan;
 
+/// Records that memory does not hold.
+pub mod spill;
+
 /// Bringing everything up.
 pub mod sweep;
 
@@ -46,5 +49,6 @@ mod tests;
 
 pub use index::{FileEvents, MtrOfPage, RedoIndex};
 pub use pending::Pending;
-pub use scan::{LogBytes, LogScan, scan, scan_within};
+pub use scan::{LogBytes, LogScan, scan, scan_into};
+pub use spill::SpillPlace;
 pub use torn::Torn;

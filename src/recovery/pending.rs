@@ -258,7 +258,10 @@ impl PageLoaded for Pending {
         if !self.waits(id) {
             return Ok(None);
         }
-        let oldest = bring_up(id, page, self.index.read().of_page(id))?;
+        let spilled = self.index.read().spilled(id);
+        // Read without the latch. The index stays as it is while a page waits.
+        let spilled = spilled.map_or(Ok(Vec::new()), |spilled| spilled.read())?;
+        let oldest = bring_up(id, page, self.index.read().of_page(id, &spilled))?;
         match oldest {
             Some(_) => self.set(id, Phase::Applied),
             None => self.remove(id),

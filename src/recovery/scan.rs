@@ -70,13 +70,13 @@ impl LogScan {
 /// Errors: `Corrupt` if there is no valid checkpoint, if FILE_CHECKPOINT for it is missing, or for
 /// records that cannot be, although the CRC holds.
 pub fn scan(log: &dyn LogBytes) -> Result<LogScan> {
-    scan_within(log, usize::MAX)
+    scan_into(log, RedoIndex::default())
 }
 
-/// As `scan`, with at most about `bytes_max` bytes of memory for records.
+/// As `scan`, into an empty index that may have a limit.
 ///
-/// Errors: `Invalid` if they do not suffice, and those of `scan`.
-pub fn scan_within(log: &dyn LogBytes, bytes_max: usize) -> Result<LogScan> {
+/// Errors: those of `scan`, and what keeping records in a file gives.
+pub fn scan_into(log: &dyn LogBytes, mut index: RedoIndex) -> Result<LogScan> {
     let checkpoint = log
         .checkpoint()
         .ok_or_else(|| bad("no valid checkpoint block in its header"))?;
@@ -86,7 +86,6 @@ pub fn scan_within(log: &dyn LogBytes, bytes_max: usize) -> Result<LogScan> {
         named: None,
     };
     let mut window = Window::new(log, checkpoint.lsn);
-    let mut index = RedoIndex::with_limit(bytes_max);
     let mut mtr_count = 0;
     while let Some(mtr) = window.next_mtr()? {
         search.before(mtr.start)?;

@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::scan::{LogBytes, LogScan, scan};
+use super::index::RedoIndex;
+use super::scan::{LogBytes, LogScan, scan, scan_into};
+use super::spill::SpillPlace;
 use crate::format::redo_encode::{Encoder, finish};
 use crate::format::redo_file::{Checkpoint, FIRST_LSN, LogGeometry, LogHeader, OFF_RECORDS};
 use crate::format::redo_frame::{Framing, frame};
 use crate::format::redo_record::{FileOp, PageOp, Record, Records};
 use crate::format::tests::{Random, sample};
+use crate::os::Vfs;
+use crate::os::sim::{Call, SimVfs};
+use crate::sync::Arc;
 use crate::words::{Error, Lsn, PageId, PageNo, Result, SpaceId};
 
 /// A log in memory; with the means to write one.
@@ -155,7 +160,9 @@ fn plain(log: &Log, from: Lsn) -> (Plain, Lsn) {
 fn indexed(scan: &LogScan) -> Plain {
     let index = &scan.index;
     let of_page = |id: PageId| -> Vec<_> {
-        let mtrs = index.of_page(id).map(|mtr| {
+        let spilled = index.spilled(id);
+        let spilled = spilled.map_or(Vec::new(), |spilled| spilled.read().unwrap());
+        let mtrs = index.of_page(id, &spilled).map(|mtr| {
             let text = |record: Record<'_>| match record {
                 Record::Page(found, op) if found == id => format!("{op:?}"),
                 other => panic!("{other:?} in the entries of {id}"),
@@ -291,6 +298,59 @@ fn a_log_that_wrapped_is_read_to_its_logical_end() {
         scan.check_names(|_| false).unwrap();
         assert!(scan.index.bytes() > 0);
     }
+}
+
+/// A place for spilled records, and the file system it is on.
+fn spill_place() -> (SimVfs, SpillPlace) {
+    let sim = SimVfs::new();
+    let vfs: Arc<dyn Vfs> = Arc::new(sim.clone());
+    (sim, SpillPlace::new(&vfs, "."))
+}
+
+#[test]
+fn records_that_memory_does_not_hold_are_found_in_the_file() {
+    let mut spilled_pages = 0;
+    for seed in 1..40 {
+        println!("seed {seed}");
+        let log = random_log(seed, 1 + seed % 7);
+        let (sim, place) = spill_place();
+        let limit = 1000 + 200 * seed as usize;
+        let scan = scan_into(&log, RedoIndex::with_limit(limit, Some(place))).unwrap();
+        let (expected, _) = plain(&log, scan.checkpoint.lsn);
+        assert_eq!(indexed(&scan), expected);
+        let spilled = |&id: &PageId| scan.index.spilled(id).is_some();
+        let count = scan
+            .index
+            .pages_sorted()
+            .iter()
+            .filter(|id| spilled(id))
+            .count();
+        spilled_pages += count;
+        let is_there = sim.exists("./ib_redo_index.tmp").unwrap();
+        assert!(is_there || count == 0);
+        drop(scan);
+        assert!(
+            sim.list_dir(".").unwrap().is_empty(),
+            "the file goes with the index"
+        );
+    }
+    assert!(spilled_pages > 50, "{spilled_pages}");
+}
+
+#[test]
+fn a_recovery_that_has_no_room_for_records_says_so() {
+    let log = random_log(5, 2);
+    let (sim, place) = spill_place();
+    sim.fail(Call::Write, "ib_redo_index.tmp", 0, libc::ENOSPC, false);
+    let error = scan_into(&log, RedoIndex::with_limit(2000, Some(place))).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("ib_redo_index.tmp") && text.contains("innodb_buffer_pool_size"),
+        "{text}"
+    );
+    assert!(sim.list_dir(".").unwrap().is_empty());
+    let error = scan_into(&log, RedoIndex::with_limit(2000, None)).unwrap_err();
+    assert!(error.to_string().contains("2000 bytes"), "{error}");
 }
 
 #[test]

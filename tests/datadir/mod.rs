@@ -6,6 +6,7 @@ mod bare;
 mod change_buffer;
 mod check;
 mod import;
+mod long_log;
 mod missing;
 mod shapes;
 

@@ -124,12 +124,7 @@ fn open_once(
 ) -> Result<Option<Storage>> {
     let spaces = Registry::new(vfs.clone(), setup.places.clone());
     let log_file = open_log_file(&**vfs, setup)?;
-    let place = SpillPlace::new(vfs, &setup.log.dir);
-    if !setup.places.read_only {
-        place.remove_leftover()?;
-    }
-    let index = RedoIndex::with_limit(setup.recovery_bytes_max(), Some(place));
-    let mut scan = scan_into(&log_file, index)?;
+    let mut scan = read_log(vfs, setup, &log_file)?;
     if again && !scan.clean {
         return Err(Error::internal("the redo log is not clean after recovery"));
     }
@@ -186,6 +181,16 @@ fn open_once(
         file::remove_leftovers(&**vfs, &setup.log.dir)?;
     }
     Ok(Some(storage))
+}
+
+/// The one pass over the log.
+fn read_log(vfs: &Arc<dyn Vfs>, setup: &Setup, log_file: &LogFile) -> Result<LogScan> {
+    let place = SpillPlace::new(vfs, &setup.log.dir);
+    if !setup.places.read_only {
+        place.remove_leftover()?;
+    }
+    let index = RedoIndex::with_limit(setup.recovery_bytes_max(), Some(place));
+    scan_into(log_file, index)
 }
 
 fn open_log_file(vfs: &dyn Vfs, setup: &Setup) -> Result<LogFile> {

@@ -11,7 +11,7 @@ OUT      := $(TARGET)/$(PROFILE)
 profile   = $(if $(filter release,$(PROFILE)),--release,)
 PROGRAMS := $(patsubst c_shim/%/main.c,xtradb-%,$(wildcard c_shim/*/main.c))
 
-.PHONY: help setup build demo test soak-powercut soak-kill soak-damage bench check lint install uninstall clean test-build
+.PHONY: help setup build demo test soak-powercut soak-kill soak-damage fuzz sanitize miri bench check lint install uninstall clean test-build
 
 help:
 	@echo 'make demo      installs what is missing, builds, and shows the engine at work'
@@ -20,6 +20,7 @@ help:
 	@echo 'make soak-kill       1 000 kills of 8 to 16 writers; goes on likewise'
 	@echo 'make soak-damage     20 000 damages (XTRADB_DAMAGES); likewise'
 	@echo 'make bench     measures beside LMDB, RocksDB and others, writes docs/benchmarks.md (ROWS= ROUNDS= ONLY=)'
+	@echo 'make fuzz, make sanitize, make miri   fuzz targets, sanitizers, Miri; need a nightly toolchain'
 	@echo 'make build     the library, xtradb-host and xtradb-tpcc, in $(OUT)'
 	@echo 'make check     format, lints, layers, documents, licences, exported symbols, headers'
 	@echo 'make setup     installs what is missing (as root), or prints the command'
@@ -65,6 +66,17 @@ soak-damage: test-build
 # Parameters (ROWS, ROUNDS, ONLY and more) stand at the top of the script. Wants a quiet machine.
 bench:
 	@tools/bench.sh '$(TARGET)'
+
+# These need a nightly toolchain; without it they say so and end with status 3 (make: Error 3).
+fuzz:
+	@tools/nightly.sh fuzz
+
+sanitize:
+	@tools/nightly.sh address
+	@tools/nightly.sh thread
+
+miri:
+	@tools/nightly.sh miri
 
 lint:
 	$(CARGO) fmt --check

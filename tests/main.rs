@@ -6,6 +6,7 @@ mod corrupt;
 mod crash;
 mod datadir;
 mod engine;
+mod fuzz;
 mod host;
 mod planted;
 mod power;

@@ -58,6 +58,11 @@ const _: () = {
     assert!(HEADER + offset_of!(DictHeader, segment) == 94);
 };
 
+/// DB_ROW_ID has 6 bytes; tables and indexes are never that many.
+const IDS_END: u64 = (1 << 48) - 2 * ROW_ID_MARGIN;
+/// The ids from here on are those of undo logs and temporary tables.
+const SPACE_IDS_END: u32 = 0xFFFF_FFF0;
+
 impl DictHeader {
     /// The header of a new instance.
     pub fn new(roots: [PageNo; 5], segment: SegmentHeader) -> DictHeader {
@@ -73,7 +78,7 @@ impl DictHeader {
         }
     }
 
-    /// Reads the header; refuses roots that are no pages.
+    /// Reads the header; refuses roots that are no pages, and counters that cannot go on.
     pub fn parse(page: &[u8]) -> Result<DictHeader> {
         let header: DictHeader = super::list::read(page, HEADER)?;
         if header
@@ -83,6 +88,13 @@ impl DictHeader {
         {
             return Err(Error::corrupt_bytes(
                 "the dictionary header names no root pages",
+            ));
+        }
+        // A counter at its end would begin again with ids in use.
+        let ids = [header.row_id, header.table_id, header.index_id];
+        if ids.iter().any(|id| id.get() >= IDS_END) || header.max_space_id.get() >= SPACE_IDS_END {
+            return Err(Error::corrupt_bytes(
+                "a counter of the dictionary header is at its end",
             ));
         }
         Ok(header)

@@ -367,6 +367,19 @@ fn export_files_are_read_and_written_as_the_same_bytes() {
     );
 }
 
+/// A row id of eight bytes 0xFF ended the start with an overflow.
+#[test]
+fn a_dictionary_header_whose_counters_are_at_their_end_is_refused() {
+    let system = sample("mini/ibdata1");
+    let page = &system[7 * 16384..][..16384];
+    DictHeader::parse(page).expect("a stock header");
+    for (offset, len) in [(38, 8), (46, 8), (54, 8), (62, 4)] {
+        let mut page = page.to_vec();
+        page[offset..offset + len].fill(0xFF);
+        assert!(DictHeader::parse(&page).is_err(), "offset {offset}");
+    }
+}
+
 /// Everything that reads a page, on bytes that may be anything.
 fn parse_all(page: &[u8], at: usize) {
     let geometry = Geometry::of_page_size(page.len());

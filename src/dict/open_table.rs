@@ -3,7 +3,8 @@
 use crate::schema::{IndexType, Table};
 use crate::space::Space;
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use crate::sync::{Arc, Mutex, MutexGuard, Rank};
+use crate::sync::gate::{STRIPES, own_stripe};
+use crate::sync::{Arc, Mutex, MutexGuard, Padded, Rank};
 use crate::tree::Tree;
 use crate::words::{Error, Result, SpaceId, TableId, TrxId};
 use std::time::Duration;
@@ -24,7 +25,8 @@ pub struct OpenTable {
     autoinc: Mutex<u64>,
     statistics: Mutex<Statistics>,
     changes: AtomicU64,
-    users: AtomicU32,
+    /// By the stripe of the thread that came.
+    users: [Padded<AtomicU32>; STRIPES],
     retired: AtomicBool,
 }
 
@@ -62,7 +64,7 @@ impl OpenTable {
             autoinc: Mutex::new(Rank::TableLatch, last_autoinc.saturating_add(1)),
             statistics: Mutex::new(Rank::Leaf, Statistics::default()),
             changes: AtomicU64::new(0),
-            users: AtomicU32::new(0),
+            users: Default::default(),
             retired: AtomicBool::new(false),
         }
     }
@@ -176,12 +178,9 @@ impl OpenTable {
     /// # Errors
     /// `NoSuchTable` if the table is being, or was, dropped or renamed: look it up again.
     pub fn enter(self: &Arc<OpenTable>) -> Result<InUse> {
-        self.users.fetch_add(1, Ordering::SeqCst);
-        let entered = InUse(self.clone());
-        if self.retired.load(Ordering::SeqCst) {
-            return Err(Error::NoSuchTable(self.def.name.clone()));
-        }
-        Ok(entered)
+        let mut seat = InUse::none_of(self);
+        seat.enter()?;
+        Ok(seat)
     }
 
     /// True if the definition is out of date: DDL replaced or dropped the table.
@@ -194,7 +193,8 @@ impl OpenTable {
     pub fn retire(&self) -> bool {
         self.retired.store(true, Ordering::SeqCst);
         for _ in 0..RETIRE_TRIES {
-            if self.users.load(Ordering::SeqCst) == 0 {
+            // Who comes from now on sees the mark and leaves; so a stripe that was empty stays so.
+            if self.users.iter().all(|n| n.load(Ordering::SeqCst) == 0) {
                 return true;
             }
             std::thread::sleep(RETIRE_STEP);
@@ -209,25 +209,63 @@ impl OpenTable {
     }
 }
 
-/// A use of an open table, until it is dropped.
-pub struct InUse(Arc<OpenTable>);
+/// A use of an open table, until it is dropped. A handle keeps one and enters with each statement,
+/// which writes to no memory that other threads write to.
+pub struct InUse {
+    table: Arc<OpenTable>,
+    /// Where it is counted, while it is.
+    stripe: Option<usize>,
+}
 
 impl InUse {
+    /// No use yet: `enter` makes it one.
+    pub fn none_of(table: &Arc<OpenTable>) -> InUse {
+        InUse {
+            table: table.clone(),
+            stripe: None,
+        }
+    }
+
+    /// As `OpenTable::enter`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn enter(&mut self) -> Result<()> {
+        if self.stripe.is_some() {
+            return Ok(());
+        }
+        let stripe = own_stripe();
+        self.table.users[stripe].fetch_add(1, Ordering::SeqCst);
+        self.stripe = Some(stripe);
+        if self.table.is_retired() {
+            self.leave();
+            return Err(Error::NoSuchTable(self.table.def.name.clone()));
+        }
+        Ok(())
+    }
+
+    /// Ends the use.
+    pub fn leave(&mut self) {
+        if let Some(stripe) = self.stripe.take() {
+            self.table.users[stripe].fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
     /// The table.
     pub fn table(&self) -> &Arc<OpenTable> {
-        &self.0
+        &self.table
     }
 }
 
 impl std::ops::Deref for InUse {
     type Target = OpenTable;
     fn deref(&self) -> &OpenTable {
-        &self.0
+        &self.table
     }
 }
 
 impl Drop for InUse {
     fn drop(&mut self) {
-        self.0.users.fetch_sub(1, Ordering::SeqCst);
+        self.leave();
     }
 }

@@ -4,6 +4,7 @@
 //! index begun before `next`, a row read before `update` and `delete`, buffers of the right size.
 //! Every call that reads or writes gets the session to which the handle is bound.
 
+use super::columns::fill_columns;
 use super::open::Engine;
 use super::session::Session;
 use super::types::{
@@ -27,7 +28,7 @@ pub struct TableHandle {
     template: Template,
     /// BLOBs of the rows handed out last; cleared at the begin of every read.
     blobs: BlobHeap,
-    in_use: Option<InUse>,
+    in_use: InUse,
     how: TableUse,
     patience: Patience,
     locking: Locking,
@@ -36,6 +37,8 @@ pub struct TableHandle {
     write_columns: Vec<u16>,
     insert_mode: InsertMode,
     cursor: Option<Cursor>,
+    /// The last one, for its memory.
+    spare: Option<Cursor>,
     /// Rows that others hold locked are shown as last committed, to see whether they match at all.
     semi_consistent: bool,
     /// Clustered key of the row read last.
@@ -69,21 +72,24 @@ impl TableHandle {
         let image = Arc::new(image);
         let table = engine.dict().open_table(engine.ctx(), name)?;
         let template = Template::new(image.clone(), table.def())?;
+        let mut columns = Vec::new();
+        fill_columns(&mut columns, &image, None);
         Ok(TableHandle {
             engine: engine.clone(),
             name: name.into(),
-            read_columns: all_columns(&image),
-            write_columns: all_columns(&image),
+            read_columns: columns.clone(),
+            write_columns: columns,
             image,
+            in_use: InUse::none_of(&table),
             table,
             template,
             blobs: BlobHeap::default(),
-            in_use: None,
             how: UNUSED,
             patience: Patience::NoWait,
             locking: Locking::None,
             insert_mode: InsertMode::Plain,
             cursor: None,
+            spare: None,
             semi_consistent: false,
             current: Tuple::new(),
             has_current: false,
@@ -153,7 +159,7 @@ impl TableHandle {
         if how.write && (self.table.is_read_only() || self.engine.is_read_only()) {
             return Err(Error::ReadOnly);
         }
-        let in_use = self.table.enter()?;
+        self.in_use.enter()?;
         session.start(false);
         self.how = *how;
         self.patience = session.patience(how.wait);
@@ -164,12 +170,12 @@ impl TableHandle {
                 _ => TableMode::Shared,
             };
             let id = self.table.id();
-            session.run(self.patience, |op| row::lock_table(op, id, mode))?;
+            let locked = session.run(self.patience, |op| row::lock_table(op, id, mode));
+            locked.inspect_err(|_| self.in_use.leave())?;
         }
         session.use_table(self.locking == Locking::None);
-        self.in_use = Some(in_use);
-        self.read_columns = all_columns(&self.image);
-        self.write_columns = all_columns(&self.image);
+        fill_columns(&mut self.read_columns, &self.image, None);
+        fill_columns(&mut self.write_columns, &self.image, None);
         Ok(())
     }
 
@@ -181,6 +187,7 @@ impl TableHandle {
             .open_table(self.engine.ctx(), &self.name)?;
         self.template = Template::new(self.image.clone(), table.def())
             .map_err(|_| Error::TableDefinitionChanged)?;
+        self.in_use = InUse::none_of(&table);
         self.table = table;
         self.work = row::Workspace::default();
         Ok(())
@@ -190,7 +197,7 @@ impl TableHandle {
     pub fn end_use(&mut self) {
         self.cursor_end();
         self.blobs.clear();
-        self.in_use = None;
+        self.in_use.leave();
         self.how = UNUSED;
         self.insert_mode = InsertMode::Plain;
         self.semi_consistent = false;
@@ -199,8 +206,8 @@ impl TableHandle {
 
     /// Columns read and written: bit i = column i; `None` = all. A short map means 0 for the rest.
     pub fn set_columns(&mut self, read: Option<&[u8]>, write: Option<&[u8]>) {
-        self.read_columns = columns_of(&self.image, read);
-        self.write_columns = columns_of(&self.image, write);
+        fill_columns(&mut self.read_columns, &self.image, read);
+        fill_columns(&mut self.write_columns, &self.image, write);
     }
 
     /// Turns a switch.
@@ -246,7 +253,10 @@ impl TableHandle {
     /// Errors: `TableDefinitionChanged`.
     pub fn scan_begin(&mut self, session: &mut Session, sequential: bool) -> Result<()> {
         self.check_not_newer(session)?;
-        self.cursor = sequential.then(|| self.new_cursor(0));
+        self.cursor_end();
+        if sequential {
+            self.cursor = Some(self.new_cursor(0));
+        }
         Ok(())
     }
 
@@ -264,15 +274,21 @@ impl TableHandle {
         Ok(())
     }
 
-    fn new_cursor(&self, index: usize) -> Cursor {
-        let mut cursor = Cursor::new(index);
+    fn new_cursor(&mut self, index: usize) -> Cursor {
+        let last = self.cursor.take().or_else(|| self.spare.take());
+        let mut cursor = match last {
+            Some(last) => last.begin_anew(index),
+            None => Cursor::new(index),
+        };
         cursor.set_semi_consistent(self.semi_consistent);
         cursor
     }
 
     /// Ends scan or index.
     pub fn cursor_end(&mut self) {
-        self.cursor = None;
+        if let Some(cursor) = self.cursor.take() {
+            self.spare = Some(cursor);
+        }
     }
 
     /// Finds a row by a key image (checked: ends after a part, or inside a string part with the prefix
@@ -467,9 +483,8 @@ impl TableHandle {
     ) -> Result<()> {
         session.check_not_aborted()?;
         let before = session.trx().next_undo_no();
-        let engine = self.engine.clone();
         let mut change = Change {
-            engine: &engine,
+            engine: &self.engine,
             table: &self.table,
             template: &self.template,
             columns: &self.write_columns,
@@ -570,21 +585,6 @@ fn locking(session: &mut Session, lock: LockMode) -> Locking {
 
 fn no_cursor() -> Error {
     Error::invalid("no scan or index is open")
-}
-
-fn all_columns(image: &TableImage) -> Vec<u16> {
-    (0..image.columns.len() as u16).collect()
-}
-
-fn columns_of(image: &TableImage, map: Option<&[u8]>) -> Vec<u16> {
-    let Some(map) = map else {
-        return all_columns(image);
-    };
-    let is_set = |&at: &u16| {
-        let byte = map.get(usize::from(at) / 8).copied().unwrap_or(0);
-        byte >> (at % 8) & 1 == 1
-    };
-    (0..image.columns.len() as u16).filter(is_set).collect()
 }
 
 /// SQL's name of a stored row format.

@@ -22,6 +22,7 @@
 mod autoinc;
 mod check;
 mod cleaner;
+mod columns;
 mod create;
 mod handle;
 mod locks;

@@ -176,9 +176,8 @@ impl Session {
     /// Commits; nothing to do without a transaction.
     pub fn commit(&mut self) -> Result<()> {
         self.check_not_aborted()?;
-        let engine = self.engine.clone();
-        let committed = self.trx.commit(engine.ctx(), None)?;
-        engine.make_durable(committed.lsn)
+        let committed = self.trx.commit(self.engine.ctx(), None)?;
+        self.engine.make_durable(committed.lsn)
     }
 
     /// Makes a prepared transaction visible without waiting for the log; `commit` follows.
@@ -295,6 +294,7 @@ impl Session {
         let killed = || interrupter.is_set() || callbacks.kill_check(session);
         let mut op = Op {
             ctx: self.engine.ctx(),
+            sys: self.engine.trx(),
             trx: &mut self.trx,
             patience,
             killed: &killed,

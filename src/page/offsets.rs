@@ -331,7 +331,7 @@ impl<'a> FieldWalk<'a> {
 }
 
 /// Field positions of one record, in memory that is reused from record to record.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Offsets {
     /// End of each field relative to the origin, with flags.
     ends: Vec<u32>,
@@ -341,6 +341,8 @@ pub struct Offsets {
     data: u16,
     n_stored: u16,
     is_node_pointer: bool,
+    /// Of a record of an index with `fixed_ends`.
+    is_fixed: bool,
 }
 
 impl Offsets {
@@ -353,7 +355,110 @@ impl Offsets {
     ///
     /// `rec` must come from `layout::next`, a directory slot that `layout::check_origin` accepted, or
     /// a search. Any contradiction in the record is `Error::Corrupt`.
+    #[inline]
     pub fn compute(&mut self, page: &[u8], rec: RecOffset, index: &Index) -> Result<()> {
+        if self.compute_plain(page, rec, index).is_some() {
+            #[cfg(test)]
+            self.check_plain(page, rec, index);
+            return Ok(());
+        }
+        self.compute_any(page, rec, index)
+    }
+
+    /// In every test: the shortcut finds what the walk finds.
+    #[cfg(test)]
+    fn check_plain(&self, page: &[u8], rec: RecOffset, index: &Index) {
+        let mut walked = Offsets::new();
+        walked.compute_any(page, rec, index).expect("a record");
+        walked.is_fixed = self.is_fixed;
+        assert_eq!(*self, walked);
+    }
+
+    /// The usual record: of a leaf, COMPACT, without instant fields. `None` if it is another, or says
+    /// something that cannot be.
+    #[inline]
+    fn compute_plain(&mut self, page: &[u8], rec: RecOffset, index: &Index) -> Option<()> {
+        let (origin, heap) = (rec.at(), usize::from(index_page::COMPACT.heap));
+        let usual = index.compact && index.instant.is_none() && layout::is_leaf(page);
+        if !usual
+            || origin < heap + COMPACT_EXTRA
+            || record::status(page, origin) != record::STATUS_ORDINARY
+            || record::info_bits(page, origin, true) & record::MIN_REC != 0
+        {
+            return None;
+        }
+        let header = match &index.fixed_ends {
+            Some(ends) => {
+                self.ends.clear();
+                self.ends.extend_from_slice(ends);
+                origin - COMPACT_EXTRA
+            }
+            None => self.walk_plain(page, origin, heap, index)?,
+        };
+        let data = (*self.ends.last()? & END) as usize;
+        if origin + data > layout::heap_limit(page) {
+            return None;
+        }
+        self.is_fixed = index.fixed_ends.is_some();
+        self.n_stored = self.ends.len() as u16;
+        self.is_node_pointer = false;
+        self.blob_before = None;
+        self.extra = (origin - header) as u16;
+        self.data = data as u16;
+        Some(())
+    }
+
+    /// Fills the ends of a usual record; yields where its header starts.
+    #[inline]
+    fn walk_plain(
+        &mut self,
+        page: &[u8],
+        origin: usize,
+        heap: usize,
+        index: &Index,
+    ) -> Option<usize> {
+        let nulls = origin - COMPACT_EXTRA - 1;
+        let null_bytes = usize::from(index.n_nullable).div_ceil(8);
+        let mut lens = nulls.checked_sub(null_bytes)?;
+        let (mut bit, mut end) = (0, 0);
+        self.ends.clear();
+        for field in &index.fields {
+            if field.nullable {
+                let byte = page[nulls - bit / 8];
+                let is_null = byte >> (bit % 8) & 1 == 1;
+                bit += 1;
+                if is_null {
+                    self.ends.push(end | NULL);
+                    continue;
+                }
+            }
+            let mut flags = 0;
+            if field.fixed_len != 0 {
+                end += u32::from(field.fixed_len);
+            } else {
+                let first = u32::from(page[lens]);
+                lens = lens.checked_sub(1).filter(|&lens| lens >= heap - 1)?;
+                let mut len = first;
+                if field.big && first & 0x80 != 0 {
+                    len = (first & 0x3F) << 8 | u32::from(page[lens]);
+                    lens = lens.checked_sub(1).filter(|&lens| lens >= heap - 1)?;
+                    if first & 0x40 != 0 {
+                        flags = EXTERNAL;
+                    }
+                    if flags != 0 && (len as usize) < BLOB_REF_BYTES {
+                        return None;
+                    }
+                }
+                end += len;
+            }
+            self.ends.push(end | flags);
+        }
+        // The ends ascend: if the last one leaves the flags alone, all do.
+        (end <= END && lens + 1 >= heap).then_some(lens + 1)
+    }
+
+    fn compute_any(&mut self, page: &[u8], rec: RecOffset, index: &Index) -> Result<()> {
+        self.is_fixed = false;
         let mut walk = FieldWalk::begin(page, rec, index)?;
         self.ends.clear();
         self.n_stored = walk.present as u16;
@@ -405,6 +510,12 @@ impl Offsets {
     /// Bytes of header and data.
     pub fn size(&self) -> usize {
         self.extra as usize + self.data as usize
+    }
+
+    /// True for a leaf record whose fields end where `Index::fixed_ends` says.
+    #[inline]
+    pub fn is_fixed(&self) -> bool {
+        self.is_fixed
     }
 
     /// True if the record is a node pointer.

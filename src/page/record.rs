@@ -171,6 +171,14 @@ impl<'a> RecordView<'a> {
         self.rec.at() + self.offsets.data_size() - header::CHILD_BYTES
     }
 
+    /// The data of a leaf record whose fields end where `Index::fixed_ends` says; `None` of others.
+    #[inline]
+    pub fn fixed_data(&self) -> Option<&'a [u8]> {
+        let start = self.rec.at();
+        let end = start + self.offsets.data_size();
+        self.offsets.is_fixed().then(|| &self.page[start..end])
+    }
+
     /// DB_TRX_ID of a clustered leaf record; `None` elsewhere, or if its length is not 6.
     pub fn trx_id(&self) -> Option<TrxId> {
         let range = self.system_field(self.index.trx_id_field)?;

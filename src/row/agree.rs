@@ -40,9 +40,9 @@ pub enum Disagreement {
 pub type Told<'f> = &'f mut dyn FnMut(usize, Disagreement, &Tuple) -> Result<()>;
 
 /// A comparison of a table's indexes.
-pub struct Agreement<'t> {
+pub struct Agreement<'t, 'e> {
     trees: &'t [Tree],
-    sight: Sight,
+    sight: Sight<'e>,
     offsets: Offsets,
     versions: Versions,
     fetched: Fetched,
@@ -63,9 +63,9 @@ struct Batch {
     bytes: usize,
 }
 
-impl<'t> Agreement<'t> {
+impl<'t, 'e> Agreement<'t, 'e> {
     /// Opens the transaction's view, unless it is open.
-    pub fn new(op: &mut Op<'_>, trees: &'t [Tree]) -> Agreement<'t> {
+    pub fn new(op: &mut Op<'e>, trees: &'t [Tree]) -> Agreement<'t, 'e> {
         Agreement {
             trees,
             sight: Sight::of(op, Locking::None),
@@ -145,7 +145,7 @@ impl<'t> Agreement<'t> {
         let record = RecordView::new(mtr.view(at.page), at.rec, tree.index(), &mut self.offsets)?;
         let id = record.trx_id().unwrap_or_default();
         record.copy_to(&mut self.row);
-        let (sys, table) = (&self.sight.sys, tree.table());
+        let (sys, table) = (self.sight.sys, tree.table());
         match &self.sight.view {
             Some(view) if !view.sees(&sys.registry, id) => {
                 self.versions.visible(mtr, sys, table, view, &mut self.row)

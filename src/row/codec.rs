@@ -8,12 +8,14 @@ use crate::format::blob::BlobRef;
 use crate::host::collation::CollationSource;
 use crate::host::image::{BlobHeap, KeyKind, RowIn, TableImage};
 use crate::mtr::Mtr;
+use crate::page::RecordView;
 use crate::schema::{FieldColumn, FieldRef, Index, Table, Tuple};
 use crate::tree::Tree;
 use crate::words::limits::BLOB_REF_BYTES;
 use crate::words::{Error, Result};
 
 use super::entry;
+use super::fixed::FixedPlan;
 
 /// What a handle's host calls a table, matched with the dictionary's table.
 pub struct Template {
@@ -26,6 +28,8 @@ pub struct Template {
     key_index: Box<[u16]>,
     /// For each index, the field that holds the whole of each host column.
     fields: Box<[Box<[Option<u16>]>]>,
+    /// For each index whose records are all alike, how they are copied.
+    fixed: Box<[Option<FixedPlan>]>,
 }
 
 /// One host column.
@@ -108,10 +112,14 @@ impl Template {
         let clustered = clustered
             .map(|f| source(table, &host_of_ordinal, f.column))
             .collect();
-        let fields = table
+        let fields: Box<[_]> = table
             .indexes
             .iter()
             .map(|index| fields_of(&image, index))
+            .collect();
+        let fixed = table.indexes.iter().zip(&fields);
+        let fixed = fixed
+            .map(|(index, fields)| FixedPlan::new(&image, &columns, fields, index))
             .collect();
         let key_index = key_indexes(&image, table)?;
         Ok(Template {
@@ -120,6 +128,7 @@ impl Template {
             clustered,
             key_index,
             fields,
+            fixed,
         })
     }
 
@@ -180,6 +189,30 @@ impl Template {
         self.columns[number].convert.store(column, row, out);
     }
 
+    #[cfg(test)]
+    pub(super) fn fixed_plan(&self, index: usize) -> Option<&FixedPlan> {
+        self.fixed[index].as_ref()
+    }
+
+    /// Writes columns of a record of index `index` into the host's row, as `load`.
+    #[inline]
+    pub(super) fn load_record(
+        &self,
+        index: usize,
+        columns: &[u16],
+        record: &RecordView<'_>,
+        row: &mut [u8],
+        heap: &mut BlobHeap,
+        queue: &mut BlobQueue,
+    ) -> Result<()> {
+        if let (Some(plan), Some(data)) = (&self.fixed[index], record.fixed_data()) {
+            queue.clear();
+            plan.load(columns, data, row);
+            return Ok(());
+        }
+        self.load(index, columns, |i| record.field(i), row, heap, queue)
+    }
+
     /// Writes columns of a record into the host's row. `get` gives the record's fields in the order
     /// of index `index`. Off-page values are queued: `load_blobs` finishes the row.
     pub(super) fn load<'r>(
@@ -238,6 +271,9 @@ impl Template {
         heap: &mut BlobHeap,
         queue: &mut BlobQueue,
     ) -> Result<()> {
+        if queue.pending.is_empty() {
+            return Ok(());
+        }
         let BlobQueue {
             pending,
             local,

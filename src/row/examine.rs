@@ -87,7 +87,7 @@ impl Cursor {
         let index = tree.index();
         let view = mtr.view(at.page);
         RecordView::with_offsets(view, at.rec, index, &work.offsets).copy_to(&mut work.row);
-        let (sys, table) = (&call.sight.sys, tree.table());
+        let (sys, table) = (call.sight.sys, tree.table());
         if !work
             .versions
             .last_committed(mtr, sys, table, &mut work.row)?
@@ -107,6 +107,7 @@ impl Cursor {
     ) -> Result<Verdict> {
         let n_uniq = reader.trees[0].index().n_uniq as usize;
         self.current.copy_prefix_of(&reader.work.row, n_uniq);
+        self.unnoted = None;
         load_version(reader, mtr, rows)?;
         Ok(Verdict::Row)
     }
@@ -134,7 +135,7 @@ impl Cursor {
             let table = tree.table();
             if !work
                 .versions
-                .visible(mtr, &sight.sys, table, view, &mut work.row)?
+                .visible(mtr, sight.sys, table, view, &mut work.row)?
             {
                 return Ok(Verdict::Skip);
             }
@@ -143,8 +144,11 @@ impl Cursor {
         if record.is_deleted() {
             return Ok(Verdict::Skip);
         }
-        record.copy_key_to(&mut self.current, index.n_uniq as usize);
+        if rows.positions.is_some() {
+            record.copy_key_to(&mut self.current, index.n_uniq as usize);
+        }
         load_record(reader, mtr, at, rows)?;
+        self.unnoted = Some(at.rec);
         Ok(Verdict::Row)
     }
 
@@ -175,10 +179,11 @@ impl Cursor {
         entry::clustered_key(tree.index(), clustered, get, collations, &mut work.key)?;
         if all_seen && call.covers && reader.locking != Locking::Exclusive {
             self.current.clone_from(&work.key);
+            self.unnoted = None;
             let image = rows.image();
             let (template, columns) = (reader.template, reader.columns);
             let blobs = &mut work.blobs;
-            template.load(self.index, columns, get, image, reader.heap, blobs)?;
+            template.load_record(self.index, columns, &record, image, reader.heap, blobs)?;
             return Ok(Verdict::Row);
         }
         record.copy_to(&mut work.entry);

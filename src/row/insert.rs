@@ -44,8 +44,8 @@ pub fn insert(
     mode: InsertMode,
     row_id: &dyn Fn() -> Result<u64>,
 ) -> Result<()> {
-    let table = trees[0].table().clone();
-    template.clustered_entry(&table, row, trees[0].collations(), &mut work.row);
+    let table = trees[0].table();
+    template.clustered_entry(table, row, trees[0].collations(), &mut work.row);
     if table.has_generated_key() {
         let id = row_id()?.to_be_bytes();
         work.row.set(0, FieldRef::Bytes(&id[2..]));
@@ -76,17 +76,17 @@ pub(super) fn insert_row(
     mode: InsertMode,
     is_dict: bool,
 ) -> Result<()> {
-    let table = trees[0].table().clone();
+    let table = trees[0].table();
     op.trx.begin_write(op.ctx, is_dict)?;
     lock_row::intend(op, work, table.id, true)?;
-    shorten(op, trees, &table, work)?;
+    shorten(op, trees, table, work)?;
     insert_clustered(op, trees, work, mode)?;
     write_blobs(op, &trees[0], work)?;
     for tree in secondary_trees(trees) {
         secondary::entry_of_row(trees, tree, work)?;
         secondary::insert(op, trees, tree, work, mode)?;
     }
-    op.tell(&table, &work.row, Event::Inserted);
+    op.tell(table, &work.row, Event::Inserted);
     Ok(())
 }
 
@@ -145,7 +145,7 @@ pub(super) fn insert_clustered(
     mode: InsertMode,
 ) -> Result<()> {
     let tree = &trees[0];
-    let table = tree.table().clone();
+    let table = tree.table();
     let index = table.clustered();
     let n_uniq = index.n_uniq as usize;
     let trx_id = op.trx.id().expect("begin_write came before");
@@ -167,7 +167,7 @@ pub(super) fn insert_clustered(
         row,
         old,
         changed,
-        ordering: ordering.of(&table),
+        ordering: ordering.of(table),
         fetched: old_fetched,
     };
     let mut change = TreeChange::Insert;
@@ -280,10 +280,10 @@ impl Revival<'_> {
         if found == Placement::Restructure && !may_restructure {
             return Ok(Step::Restructure);
         }
-        let table = tree.table().clone();
+        let table = tree.table();
         let change = Change {
             kind: UndoKind::UpdateDeleted,
-            table: &table,
+            table,
             old: self.old,
             fields: self.changed,
             ordering: self.ordering,

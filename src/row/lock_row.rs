@@ -22,9 +22,9 @@ use crate::words::{HeapNo, PageId, Result, TableId, TrxId};
 ///
 /// Errors: as `Op::wait`.
 pub fn lock_table(op: &mut Op<'_>, table: TableId, mode: TableMode) -> Result<()> {
-    let sys = op.trx.system().clone();
-    let owner = op.trx.owner().clone();
-    match sys.locks.lock_table(&owner, table, mode) {
+    let sys = op.sys;
+    let owner = op.trx.owner();
+    match sys.locks.lock_table(owner, table, mode) {
         Outcome::Granted => Ok(()),
         Outcome::Wait(wait) => op.wait(&wait),
     }

@@ -31,6 +31,7 @@ mod convert;
 mod delete;
 mod entry;
 mod examine;
+mod fixed;
 mod insert;
 mod key;
 mod lock_row;

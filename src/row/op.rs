@@ -12,7 +12,7 @@ use crate::page::Offsets;
 use crate::schema::Tuple;
 use crate::sync::Arc;
 use crate::tree::{Guess, Tree};
-use crate::trx::Trx;
+use crate::trx::{Trx, TrxSystem};
 use crate::undo::Needs;
 use crate::words::{Error, Result};
 
@@ -31,6 +31,8 @@ pub enum Patience {
 pub struct Op<'e> {
     /// Pages.
     pub ctx: &'e PageCtx,
+    /// The transactions of the engine, that of `trx` among them.
+    pub sys: &'e TrxSystem,
     /// The transaction; started.
     pub trx: &'e mut Trx,
     /// For locks.

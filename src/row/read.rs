@@ -123,23 +123,20 @@ pub(super) enum Via<'t> {
 }
 
 /// What a consistent read sees by.
-#[derive(Clone)]
-pub(super) struct Sight {
-    pub(super) sys: Arc<TrxSystem>,
+#[derive(Clone, Copy)]
+pub(super) struct Sight<'e> {
+    pub(super) sys: &'e TrxSystem,
     /// `None`: everything (locking reads, READ UNCOMMITTED).
     pub(super) view: Option<ReadView>,
 }
 
-impl Sight {
-    pub(super) fn of(op: &mut Op<'_>, locking: Locking) -> Sight {
+impl<'e> Sight<'e> {
+    pub(super) fn of(op: &mut Op<'e>, locking: Locking) -> Sight<'e> {
         let view = match locking {
             Locking::None => op.trx.view(),
             _ => None,
         };
-        Sight {
-            sys: op.trx.system().clone(),
-            view,
-        }
+        Sight { sys: op.sys, view }
     }
 }
 
@@ -150,7 +147,7 @@ impl Sight {
 pub(super) fn look_up(
     op: &mut Op<'_>,
     reader: &mut Reader<'_>,
-    sight: &Sight,
+    sight: &Sight<'_>,
     via: &Via<'_>,
     rows: &mut Rows<'_>,
 ) -> Result<bool> {
@@ -185,7 +182,7 @@ fn look_up_once(
     op: &mut Op<'_>,
     reader: &mut Reader<'_>,
     mtr: &mut Mtr<'_>,
-    sight: &Sight,
+    sight: &Sight<'_>,
     via: &Via<'_>,
     rows: &mut Rows<'_>,
 ) -> Result<Seen> {
@@ -225,7 +222,7 @@ fn look_up_once(
     let there = match &sight.view {
         Some(view) if !current => {
             work.versions
-                .visible(mtr, &sight.sys, table, view, &mut work.row)?
+                .visible(mtr, sight.sys, table, view, &mut work.row)?
         }
         _ => !record_is_deleted(&work.row),
     };
@@ -271,14 +268,8 @@ pub(super) fn load_record(
     let record = RecordView::with_offsets(mtr.view(at.page), at.rec, index, &work.offsets);
     let row = rows.image();
     let template = reader.template;
-    template.load(
-        0,
-        reader.columns,
-        |i| record.field(i),
-        row,
-        reader.heap,
-        &mut work.blobs,
-    )?;
+    let columns = reader.columns;
+    template.load_record(0, columns, &record, row, reader.heap, &mut work.blobs)?;
     template.load_blobs(mtr, clustered, row, reader.heap, &mut work.blobs)
 }
 

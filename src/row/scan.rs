@@ -9,7 +9,8 @@ use super::op::{Op, Patience};
 use super::read::{Find, Locking, Reader, Rows, Sight, Via, look_up};
 use crate::lock::{Outcome, RecordKind, RecordMode, Wait};
 use crate::mtr::Mtr;
-use crate::page::{SearchMode, layout, record};
+use crate::page::layout::{self, RecOffset};
+use crate::page::{RecordView, SearchMode, record};
 use crate::schema::Tuple;
 use crate::sync::Arc;
 use crate::tree::{Intent, Position, Seek, StoredPosition, Tree};
@@ -71,6 +72,8 @@ pub struct Cursor {
     /// Clustered key of the current row.
     pub(super) current: Tuple,
     pub(super) has_current: bool,
+    /// The row handed out last, on the leaf that is held: its key is not in `current` yet.
+    pub(super) unnoted: Option<RecOffset>,
     /// Rows that are locked by others are shown as last committed (READ COMMITTED only).
     pub(super) semi_consistent: bool,
     /// The row read last is such a one: `Next` reads it again, and waits.
@@ -106,7 +109,7 @@ pub(super) enum Verdict {
 
 /// What holds during one call.
 pub(super) struct Call<'s> {
-    pub(super) sight: &'s Sight,
+    pub(super) sight: &'s Sight<'s>,
     pub(super) same: Same,
     pub(super) forward: bool,
     pub(super) locks_gaps: bool,
@@ -127,11 +130,32 @@ impl Cursor {
             same: Same::Any,
             current: Tuple::new(),
             has_current: false,
+            unnoted: None,
             semi_consistent: false,
             shown_unlocked: false,
             repeat: false,
             new_locks: (false, false),
             locked: RecordMode::S_RECORD,
+        }
+    }
+
+    /// A cursor as `new` makes one, with the memory of this one.
+    pub fn begin_anew(self, index: usize) -> Cursor {
+        let Cursor {
+            mut stored,
+            last,
+            mut key,
+            current,
+            ..
+        } = self;
+        stored.clear();
+        key.clear();
+        Cursor {
+            stored,
+            last,
+            key,
+            current,
+            ..Cursor::new(index)
         }
     }
 
@@ -250,7 +274,7 @@ impl Cursor {
         &self,
         op: &Op<'_>,
         reader: &Reader<'_>,
-        sight: &'s Sight,
+        sight: &'s Sight<'s>,
         start: Start,
     ) -> Call<'s> {
         let index = reader.trees[self.index].index();
@@ -320,6 +344,8 @@ impl Cursor {
         Ok(reached)
     }
 
+    /// Goes through entries until there is a reason to stop; notes then where it stands, also where a
+    /// page is missing: the way goes on from there.
     fn pass(
         &mut self,
         op: &mut Op<'_>,
@@ -328,6 +354,53 @@ impl Cursor {
         call: &Call<'_>,
         from: &mut Start,
         rows: &mut Rows<'_>,
+    ) -> Result<Reached> {
+        let mut passed = None;
+        let reached = self.walk(op, reader, mtr, call, from, rows, &mut passed);
+        self.settle(reader, mtr, &mut passed)?;
+        reached
+    }
+
+    /// Notes the entry that was passed last and the row that was handed out last, before their leaf
+    /// is let go.
+    fn settle(
+        &mut self,
+        reader: &mut Reader<'_>,
+        mtr: &Mtr<'_>,
+        passed: &mut Option<Position>,
+    ) -> Result<()> {
+        let Some(at) = passed.take() else {
+            return Ok(());
+        };
+        let tree = &reader.trees[self.index];
+        let offsets = &mut reader.work.offsets;
+        self.stored.store(tree, mtr, &at, offsets)?;
+        if self.index == 0 {
+            reader.work.leaf = self.stored.leaf();
+        }
+        let n_uniq = tree.index().n_uniq as usize;
+        match (self.unnoted.take(), self.stored.key()) {
+            (Some(rec), Some(key)) if rec == at.rec => self.current.copy_prefix_of(key, n_uniq),
+            (Some(rec), _) => {
+                let view = mtr.view(at.page);
+                let record = RecordView::new(view, rec, tree.index(), offsets)?;
+                record.copy_key_to(&mut self.current, n_uniq);
+            }
+            (None, _) => {}
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "those of a call, and its place")]
+    fn walk(
+        &mut self,
+        op: &mut Op<'_>,
+        reader: &mut Reader<'_>,
+        mtr: &mut Mtr<'_>,
+        call: &Call<'_>,
+        from: &mut Start,
+        rows: &mut Rows<'_>,
+        passed: &mut Option<Position>,
     ) -> Result<Reached> {
         let trees = reader.trees;
         let tree = &trees[self.index];
@@ -338,12 +411,12 @@ impl Cursor {
             }
         }
         for _ in 0..PASSED_MAX {
-            if !ready {
+            if !ready && !on_page(mtr, tree, call.forward, &mut at)? {
+                self.settle(reader, mtr, passed)?;
                 match self.advance(op, reader, mtr, tree, call, &mut at)? {
                     Advanced::To => {}
                     Advanced::End => {
-                        self.stored
-                            .store(tree, mtr, &at, &mut reader.work.offsets)?;
+                        *passed = Some(at);
                         return Ok(Reached::End);
                     }
                     Advanced::Wait(wait) => return Ok(Reached::Wait(wait)),
@@ -362,16 +435,11 @@ impl Cursor {
                 }
                 Verdict::Skip => {}
                 Verdict::LookUp { surely } => {
-                    self.stored
-                        .store(tree, mtr, &at, &mut reader.work.offsets)?;
+                    *passed = Some(at);
                     return Ok(Reached::LookUp { surely });
                 }
             }
-            self.stored
-                .store(tree, mtr, &at, &mut reader.work.offsets)?;
-            if self.index == 0 {
-                reader.work.leaf = self.stored.leaf();
-            }
+            *passed = Some(at);
             *from = match call.forward {
                 true => Start::Next,
                 false => Start::Prev,
@@ -482,6 +550,14 @@ enum Advanced {
     To,
     End,
     Wait(Arc<Wait>),
+}
+
+/// Steps to the neighbour if that stands on the same page.
+fn on_page(mtr: &Mtr<'_>, tree: &Tree, forward: bool, at: &mut Position) -> Result<bool> {
+    match forward {
+        true => tree.next_on_page(mtr, at),
+        false => tree.prev_on_page(mtr, at),
+    }
 }
 
 fn is_row(mtr: &Mtr<'_>, at: &Position) -> bool {

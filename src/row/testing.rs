@@ -57,7 +57,14 @@ pub struct Bed {
     pub template: Template,
 }
 
-fn column(name: &str, kind: ColumnKind, offset: u32, length: u32, null_mask: u8) -> ImageColumn {
+/// A column of the host's layout.
+pub fn column(
+    name: &str,
+    kind: ColumnKind,
+    offset: u32,
+    length: u32,
+    null_mask: u8,
+) -> ImageColumn {
     let length_bytes = match kind {
         ColumnKind::VarChar => 1,
         ColumnKind::LongBlob => 4,
@@ -349,6 +356,7 @@ impl Session<'_> {
     ) -> Result<T> {
         let mut op = Op {
             ctx: self.bed.ctx(),
+            sys: &self.bed.sys,
             trx: &mut self.trx,
             patience: self.patience,
             killed: &never,
@@ -443,6 +451,7 @@ impl Session<'_> {
         let bed = self.bed;
         let mut op = Op {
             ctx: bed.ctx(),
+            sys: &bed.sys,
             trx: &mut self.trx,
             patience: self.patience,
             killed: &never,
@@ -466,6 +475,7 @@ impl Session<'_> {
         let bed = self.bed;
         let mut op = Op {
             ctx: bed.ctx(),
+            sys: &bed.sys,
             trx: &mut self.trx,
             patience: self.patience,
             killed: &never,

@@ -165,8 +165,8 @@ fn change_row(op: &mut Op<'_>, trees: &[Tree], work: &mut Workspace) -> Result<(
     let index = tree.index();
     change_prefixes(tree, work);
     work.row.info_bits = 0;
-    let table = tree.table().clone();
-    shorten(op, trees, &table, work)?;
+    let table = tree.table();
+    shorten(op, trees, table, work)?;
     keep_fetched(work);
     let n_uniq = index.n_uniq;
     if work.changed.iter().any(|&field| field < n_uniq) {
@@ -183,8 +183,8 @@ fn change_row(op: &mut Op<'_>, trees: &[Tree], work: &mut Workspace) -> Result<(
     for tree in secondary_trees(trees) {
         change_secondary(op, trees, tree, work)?;
     }
-    op.tell(&table, &work.old, Event::Deleted);
-    op.tell(&table, &work.row, Event::Inserted);
+    op.tell(table, &work.old, Event::Deleted);
+    op.tell(table, &work.row, Event::Inserted);
     Ok(())
 }
 
@@ -228,7 +228,7 @@ fn keep_fetched(work: &mut Workspace) {
 
 fn change_in_place(op: &mut Op<'_>, trees: &[Tree], work: &mut Workspace) -> Result<()> {
     let tree = &trees[0];
-    let table = tree.table().clone();
+    let table = tree.table();
     let trx_id = op.trx.id().expect("begin_write came before");
     let Workspace {
         tree: scratch,
@@ -247,10 +247,10 @@ fn change_in_place(op: &mut Op<'_>, trees: &[Tree], work: &mut Workspace) -> Res
     });
     let change = Change {
         kind: UndoKind::UpdateExisting,
-        table: &table,
+        table,
         old,
         fields: changed,
-        ordering: ordering.of(&table),
+        ordering: ordering.of(table),
         same_size,
         prefixes: old_fetched,
     };
@@ -354,7 +354,7 @@ pub(super) fn mark_deleted(
     disowned: &[u16],
 ) -> Result<()> {
     let tree = &trees[0];
-    let table = tree.table().clone();
+    let table = tree.table();
     let trx_id = op.trx.id().expect("begin_write came before");
     let Workspace {
         tree: scratch,
@@ -366,10 +366,10 @@ pub(super) fn mark_deleted(
     } = work;
     let change = Change {
         kind: UndoKind::DeleteMark,
-        table: &table,
+        table,
         old,
         fields: &[],
-        ordering: ordering.of(&table),
+        ordering: ordering.of(table),
         same_size: false,
         prefixes: old_fetched,
     };

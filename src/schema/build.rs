@@ -277,6 +277,7 @@ impl Builder<'_> {
             merge_threshold: def.merge_threshold,
             trx_id_field,
             instant: None,
+            fixed_ends: super::index::fixed_ends(&fields, self.format.is_compact()),
             fields: fields.into(),
         }
     }

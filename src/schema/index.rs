@@ -142,6 +142,19 @@ pub struct Index {
     pub trx_id_field: Option<u16>,
     /// Instant ALTER state of a clustered index.
     pub instant: Option<InstantState>,
+    /// End of each field relative to the origin where all leaf records are alike: COMPACT, and every
+    /// field NOT NULL and of fixed length. Of records without instant fields.
+    pub fixed_ends: Option<Box<[u32]>>,
+}
+
+/// `Index::fixed_ends` of these fields.
+pub(super) fn fixed_ends(fields: &[Field], compact: bool) -> Option<Box<[u32]>> {
+    let mut end = 0;
+    let ends = fields.iter().map(|field| {
+        end += u32::from(field.fixed_len);
+        (compact && !field.nullable && field.fixed_len != 0).then_some(end)
+    });
+    ends.collect()
 }
 
 impl Index {

@@ -122,6 +122,7 @@ impl Table {
         if let Some(map) = field_map {
             index.fields = mapped_fields(index, base, map, compact)?;
             index.n_nullable = index.fields.iter().filter(|f| f.nullable).count() as u16;
+            index.fixed_ends = None;
         }
         let n = n_core_fields as usize;
         if n < base || n > index.fields.len() {

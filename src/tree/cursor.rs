@@ -1,15 +1,15 @@
 //! Remembering a place while no latch is held, and coming back to it.
 //!
-//! As InnoDB, which remembers the page and its modification clock and falls back to the key. Here
-//! the record is looked for by its key in either case: on the remembered leaf while that is unchanged
-//! (`Tree::seek_near`), else from the root.
+//! As InnoDB, which remembers the page and its modification clock and falls back to the key: while
+//! the leaf is unchanged the record stands where it stood, else it is looked for from the root.
 
 use std::cmp::Ordering;
 
 use super::Tree;
 use super::search::{Guess, Intent, Position, Seek};
 use crate::mtr::Mtr;
-use crate::page::layout;
+use crate::page::SearchMode;
+use crate::page::layout::{self, RecOffset};
 use crate::page::offsets::Offsets;
 use crate::page::record::RecordView;
 use crate::schema::Tuple;
@@ -22,6 +22,8 @@ pub struct StoredPosition {
     key: Tuple,
     place: Place,
     leaf: Guess,
+    /// Where it stood on the leaf.
+    rec: RecOffset,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -84,6 +86,7 @@ impl StoredPosition {
         record.copy_key_to(&mut self.key, tree.index().n_tree_unique());
         self.place = Place::On;
         self.leaf = Guess::at(mtr, at);
+        self.rec = at.rec;
         Ok(())
     }
 
@@ -121,8 +124,17 @@ impl StoredPosition {
     ) -> Result<(Position, bool)> {
         match self.place {
             Place::On => {
-                let mut leaf = self.leaf;
-                let at = tree.seek_near(mtr, &self.key, intent, &mut leaf)?;
+                if let Some(page) = tree.reenter(mtr, intent, self.leaf)? {
+                    let at = Position {
+                        page,
+                        rec: self.rec,
+                        low_match: tree.index().n_tree_unique() as u16,
+                        up_match: 0,
+                    };
+                    return Ok((at, true));
+                }
+                let seek = Seek::Key(&self.key, SearchMode::LessOrEqual);
+                let at = tree.seek(mtr, seek, intent)?;
                 let found = at.low_match as usize == tree.index().n_tree_unique();
                 Ok((at, found))
             }

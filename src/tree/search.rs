@@ -2,14 +2,21 @@
 
 use super::Tree;
 use crate::buffer::Stamp;
+use crate::format::record as header;
 use crate::mtr::{Mode, Mtr, PageRef};
 use crate::page::layout::{self, RecOffset};
 use crate::page::record;
 use crate::page::search::{Found, SearchMode, search};
 use crate::schema::Tuple;
-use crate::sync::Rank;
+use crate::sync::{Rank, prefetch};
 use crate::words::limits::TREE_HEIGHT_MAX;
 use crate::words::{PageId, PageNo, Result};
+
+/// Bytes of the next record that a scan asks for ahead: where its length is not known, and at most.
+const PREFETCHED: u32 = 128;
+const PREFETCHED_MAX: u32 = 512;
+/// Of a cache line.
+const LINE_BYTES: usize = 64;
 
 /// Where to go in key order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,14 +117,11 @@ impl Tree {
         intent: Intent,
         guess: Guess,
     ) -> Result<Option<Position>> {
-        let Some((id, stamp)) = guess.0 else {
-            return Ok(None);
-        };
-        let Some(page) = mtr.get_unchanged(id, stamp, intent.mode(), Rank::IndexPage)? else {
+        let Some(page) = self.reenter(mtr, intent, guess)? else {
             return Ok(None);
         };
         let n_unique = self.index().n_tree_unique();
-        if key.len() == n_unique && self.check_page(mtr, page, 0).is_ok() {
+        if key.len() == n_unique {
             let view = mtr.view(page);
             let mode = SearchMode::LessOrEqual;
             let found = search(view, self.index(), key, mode, self.collations());
@@ -130,6 +134,26 @@ impl Tree {
                     up_match: found.up_match,
                 }));
             }
+        }
+        mtr.release(page);
+        Ok(None)
+    }
+
+    /// Latches the remembered leaf if it has not changed.
+    pub(super) fn reenter(
+        &self,
+        mtr: &mut Mtr<'_>,
+        intent: Intent,
+        guess: Guess,
+    ) -> Result<Option<PageRef>> {
+        let Some((id, stamp)) = guess.0 else {
+            return Ok(None);
+        };
+        let Some(page) = mtr.get_unchanged(id, stamp, intent.mode(), Rank::IndexPage)? else {
+            return Ok(None);
+        };
+        if self.check_page(mtr, page, 0).is_ok() {
+            return Ok(Some(page));
         }
         mtr.release(page);
         Ok(None)
@@ -261,6 +285,54 @@ impl Tree {
             Seek::Last => Ok(at(layout::last(view)?)),
             Seek::Key(key, mode) => search(view, self.index(), key, mode, self.collations()),
         }
+    }
+
+    /// Steps to the next row's record if it stands on the same page; `false`, and not a step, if it
+    /// does not.
+    ///
+    /// Errors: damage.
+    #[inline]
+    pub fn next_on_page(&self, mtr: &Mtr<'_>, at: &mut Position) -> Result<bool> {
+        let view = mtr.view(at.page);
+        let supremum = layout::supremum(view);
+        if at.rec == supremum {
+            return Ok(false);
+        }
+        let rec = layout::next(view, at.rec).map_err(|e| self.named(e))?;
+        if rec == supremum || record::is_min_rec(view, rec) {
+            return Ok(false);
+        }
+        at.rec = rec;
+        self.prefetch_next(view, rec);
+        Ok(true)
+    }
+
+    /// Asks for the record after `rec`: records lie in the order in which they came.
+    #[inline]
+    fn prefetch_next(&self, view: &[u8], rec: RecOffset) {
+        let next = header::next(view, rec.at(), self.index().compact);
+        let ends = self.index().fixed_ends.as_deref();
+        let len = ends.and_then(<[u32]>::last).copied().unwrap_or(PREFETCHED);
+        let end = next + len.min(PREFETCHED_MAX) as usize;
+        let lines = (next.saturating_sub(header::REDUNDANT_EXTRA)..end).step_by(LINE_BYTES);
+        lines.for_each(|at| prefetch(view, at));
+    }
+
+    /// As `next_on_page`, the other way.
+    ///
+    /// Errors: damage.
+    pub fn prev_on_page(&self, mtr: &Mtr<'_>, at: &mut Position) -> Result<bool> {
+        let view = mtr.view(at.page);
+        let infimum = layout::infimum(view);
+        if at.rec == infimum {
+            return Ok(false);
+        }
+        let rec = layout::previous(view, at.rec).map_err(|e| self.named(e))?;
+        if rec == infimum || record::is_min_rec(view, rec) {
+            return Ok(false);
+        }
+        at.rec = rec;
+        Ok(true)
     }
 
     /// Steps to the next row's record, to the right page if need be; `false` = the end: the

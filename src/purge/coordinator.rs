@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::runs::Runs;
 use crate::format::undo_record::UndoRecord;
 use crate::mtr::{Mtr, PageCtx};
 use crate::os::planted;
@@ -97,8 +98,12 @@ impl Control {
     }
 }
 
-/// Shortest and longest sleep between two looks at the views.
+/// Sleep between two looks while there is history: commits do not wake purge, which would cost them
+/// more than it does; what came meanwhile is one batch.
 const SLEEP_MIN: Duration = Duration::from_millis(10);
+/// The same while a view keeps history from being purged; nobody tells when a view closes.
+const SLEEP_LONG: Duration = Duration::from_millis(200);
+/// Sleep while there is no history, or after an error.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 /// Records of a batch before the views are looked at again.
 const BATCH_RECORDS: usize = 3000;
@@ -109,6 +114,9 @@ pub struct Coordinator {
     sys: Arc<TrxSystem>,
     control: Arc<Control>,
     current: Option<Current>,
+    runs: Runs,
+    /// The reader of the last log, for its memory.
+    spare: Option<LogReader>,
 }
 
 /// The log that is being worked on.
@@ -129,6 +137,8 @@ impl Coordinator {
             sys,
             control,
             current: None,
+            runs: Runs::default(),
+            spare: None,
         }
     }
 
@@ -149,7 +159,11 @@ impl Coordinator {
         };
         self.sys.registry.prune(limit);
         let mut batch = Batch::default();
+        self.runs.begin(&self.sys.rsegs, limit);
         let done = self.work(ctx, purger, records_max, limit, &mut batch);
+        // Also after an error: what was dealt with is not to be dealt with again.
+        let removed = self.runs.remove_all(ctx);
+        let done = done.and(removed);
         if done.is_err() {
             self.current = None;
         }
@@ -166,7 +180,7 @@ impl Coordinator {
     ) -> Result<()> {
         let mut mtr = Mtr::reader(ctx);
         while batch.records < records_max {
-            let Some(current) = self.current(&mut mtr, limit)? else {
+            let Some(current) = self.current(&mut mtr)? else {
                 return Ok(());
             };
             if let Some(record) = current.next(&mut mtr)? {
@@ -178,13 +192,8 @@ impl Coordinator {
                 self.control.done_undo_no.store(undo_no, Ordering::Relaxed);
                 continue;
             }
-            ctx.reached("purge.log");
-            let removed = history::remove(ctx, &current.rseg, current.entry)?;
-            if let history::Removed::Freed(pages) = removed {
-                batch.pages_freed += pages;
-            }
+            batch.pages_freed += self.finish_log(ctx, &mut mtr, limit)?;
             batch.logs += 1;
-            self.current = None;
         }
         batch.more = true;
         if let Some(current) = &mut self.current {
@@ -194,15 +203,16 @@ impl Coordinator {
     }
 
     /// The log to go on with, if there is one below `limit`.
-    fn current(&mut self, mtr: &mut Mtr<'_>, limit: TrxNo) -> Result<Option<&mut Current>> {
+    fn current(&mut self, mtr: &mut Mtr<'_>) -> Result<Option<&mut Current>> {
         if self.current.is_none() {
-            let oldest = self.sys.rsegs.with_oldest();
-            let found = oldest.filter(|&(_, no)| no < limit);
-            let Some((rseg, entry)) = found.and_then(|(rseg, _)| Some((rseg, rseg.oldest()?)))
-            else {
+            let Some((rseg, entry)) = self.runs.oldest() else {
                 return Ok(None);
             };
-            let mut reader = LogReader::new(rseg, entry.first, entry.header);
+            let (first, header) = (entry.first, entry.header);
+            let mut reader = match self.spare.take() {
+                Some(spare) => spare.begin_anew(rseg, first, header),
+                None => LogReader::new(rseg, first, header),
+            };
             let head = reader.head(mtr)?;
             self.current = Some(Current {
                 rseg: rseg.clone(),
@@ -213,6 +223,39 @@ impl Coordinator {
             });
         }
         Ok(self.current.as_mut())
+    }
+
+    /// Lets the current log, whose records are dealt with, go: at once if its pages go with it, else
+    /// with those that follow it. Returns how many pages were freed.
+    fn finish_log(&mut self, ctx: &PageCtx, mtr: &mut Mtr<'_>, limit: TrxNo) -> Result<u32> {
+        ctx.reached("purge.log");
+        let Some(current) = self.current.take() else {
+            return Ok(0);
+        };
+        let Current {
+            rseg,
+            entry,
+            head,
+            reader,
+            ..
+        } = current;
+        self.spare = Some(reader);
+        let newer = match head.newer {
+            Some(node) => Some(history::entry_at(mtr, &rseg, node)?),
+            None => None,
+        };
+        let newer = newer.filter(|newer| newer.no < limit);
+        if head.keeps_page {
+            self.runs.passed(entry, newer);
+            return Ok(0);
+        }
+        self.runs.remove_oldest(ctx)?;
+        let removed = history::remove(ctx, &rseg, entry)?;
+        self.runs.removed(newer);
+        Ok(match removed {
+            history::Removed::Freed(pages) => pages,
+            history::Removed::Kept => 0,
+        })
     }
 
     /// Purges everything that no view needs. For a slow shutdown, and for tests.
@@ -246,7 +289,12 @@ impl Coordinator {
                     continue;
                 }
                 Ok(batch) if batch.logs > 0 => sleep = SLEEP_MIN,
-                Ok(_) => sleep = (sleep * 2).min(SLEEP_MAX),
+                Ok(_) if self.sys.rsegs.history_len() == 0 => {
+                    sleep = SLEEP_MIN;
+                    self.sys.rest_from_purge(SLEEP_MAX);
+                    continue;
+                }
+                Ok(_) => sleep = (sleep * 2).min(SLEEP_LONG),
                 // It has said why.
                 Err(_) if purger.is_blocked() => {}
                 Err(error) => {
@@ -254,16 +302,6 @@ impl Coordinator {
                     sleep = SLEEP_MAX;
                 }
             }
-            self.pause_for(sleep);
-        }
-    }
-
-    /// Waits for a commit – or, while a view keeps history from being purged, for some time, since
-    /// nobody tells when a view closes.
-    fn pause_for(&self, sleep: Duration) {
-        if self.sys.rsegs.history_len() == 0 {
-            self.sys.purge_wanted.wait(SLEEP_MAX);
-        } else {
             self.sys.purge_wanted.wait(sleep);
         }
     }

@@ -20,6 +20,7 @@ mod coordinator;
 #[cfg(test)]
 mod row_tests;
 mod rows;
+mod runs;
 #[cfg(test)]
 mod tests;
 

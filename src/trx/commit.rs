@@ -94,7 +94,7 @@ impl Trx {
         ctx.reached("trx.published");
         self.tell_committed(no);
         self.sys.note_end(true);
-        self.sys.purge_wanted.set();
+        self.sys.note_history();
         Ok(Committed { lsn, no: Some(no) })
     }
 

@@ -4,11 +4,12 @@
 use crate::format::undo_page::Xid;
 use crate::host::callbacks::SessionCtx;
 use crate::lock::{LockTable, Owner};
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Arc, Event, Mutex, Rank};
 use crate::undo::resurrect::FoundUndoLog;
 use crate::undo::{Rsegs, UndoLog};
 use crate::words::{SessionId, TrxId};
+use std::time::Duration;
 
 use super::facts::{TrxFacts, TrxInfo};
 use super::registry::Registry;
@@ -26,8 +27,10 @@ pub struct TrxSystem {
     pub rsegs: Arc<Rsegs>,
     /// The locks.
     pub locks: Arc<LockTable>,
-    /// Set when a commit left something to purge.
+    /// Ends the sleep of purge: set when it is to look up, or stop.
     pub purge_wanted: Event,
+    /// Purge has found nothing to do and sleeps until a commit leaves something.
+    purge_rests: AtomicBool,
     facts: Mutex<Vec<Arc<TrxFacts>>>,
     parked: Mutex<Vec<Detached>>,
     commits: AtomicU64,
@@ -77,11 +80,29 @@ impl TrxSystem {
             rsegs,
             locks,
             purge_wanted: Event::new(),
+            purge_rests: AtomicBool::new(false),
             facts: Mutex::new(Rank::Leaf, Vec::new()),
             parked: Mutex::new(Rank::Leaf, Vec::new()),
             commits: AtomicU64::new(0),
             rollbacks: AtomicU64::new(0),
         }
+    }
+
+    /// A commit left history. Wakes purge if it rests: while there is work it looks by itself every
+    /// few milliseconds.
+    pub(super) fn note_history(&self) {
+        if self.purge_rests.load(Ordering::SeqCst) {
+            self.purge_wanted.set();
+        }
+    }
+
+    /// Waits until a commit leaves history; at most `timeout`.
+    pub fn rest_from_purge(&self, timeout: Duration) {
+        self.purge_rests.store(true, Ordering::SeqCst);
+        if self.rsegs.history_len() == 0 {
+            self.purge_wanted.wait(timeout);
+        }
+        self.purge_rests.store(false, Ordering::SeqCst);
     }
 
     /// A session's transaction, not started. One for the life of the session.

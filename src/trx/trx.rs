@@ -78,6 +78,10 @@ pub struct Trx {
     pub(super) sys: Arc<TrxSystem>,
     pub(super) facts: Arc<TrxFacts>,
     slot: Arc<ViewSlot>,
+    /// The rollback segment that it tries first.
+    turn: usize,
+    /// For its undo logs.
+    memory: Vec<u8>,
     pub(super) owner: Option<Arc<Owner>>,
     pub(super) id: TrxId,
     pub(super) state: State,
@@ -95,6 +99,8 @@ pub struct Trx {
 impl Trx {
     pub(super) fn new(sys: Arc<TrxSystem>, facts: Arc<TrxFacts>, slot: Arc<ViewSlot>) -> Trx {
         Trx {
+            turn: sys.rsegs.next_turn(),
+            memory: Vec::new(),
             sys,
             facts,
             slot,
@@ -215,8 +221,11 @@ impl Trx {
         let owner = self.owner().clone();
         let _section = CriticalSection::enter(ctx, "panic while an undo log began");
         let id = self.sys.registry.begin(&owner);
-        match segment::begin(ctx, &self.sys.rsegs, id, is_dict) {
-            Ok(log) => self.undo = Some(log),
+        match segment::begin_at(ctx, &self.sys.rsegs, self.turn, id, is_dict) {
+            Ok(mut log) => {
+                log.build_in(std::mem::take(&mut self.memory));
+                self.undo = Some(log);
+            }
             Err(error) => {
                 self.sys.registry.forget(id, None);
                 owner.set_trx_id(TrxId(0));
@@ -398,8 +407,12 @@ impl Trx {
         self.id = TrxId(0);
         self.state = State::NotStarted;
         self.read_only = false;
-        self.undo = None;
-        self.owner = None;
+        if let Some(log) = self.undo.take() {
+            self.memory = log.into_memory();
+        }
+        if self.owner.take().is_some() {
+            self.facts.set_owner(None);
+        }
         self.savepoints.clear();
         self.observers.clear();
         self.statement = UndoNo(0);
@@ -408,7 +421,6 @@ impl Trx {
         self.facts.set_operation(super::facts::Operation::None);
         self.facts.set_id(TrxId(0));
         self.facts.set_rows_modified(0);
-        self.facts.set_owner(None);
     }
 }
 

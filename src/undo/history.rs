@@ -231,13 +231,7 @@ pub fn remove(ctx: &PageCtx, rseg: &Rseg, entry: Oldest) -> Result<Removed> {
     drop(mtr);
     // A segment that is TO_PURGE never changes again.
     if state != State::ToPurge || next != 0 {
-        let mut mtr = Mtr::start(ctx, Budget::system(COMMIT_LOG_BYTES))?;
-        rseg.latched(&mut mtr, |mtr, state, header| {
-            let unlink = Unlink::find(mtr, rseg, state, header, entry)?;
-            unlink.apply(mtr, rseg, state, header);
-            Ok(())
-        })?;
-        mtr.commit();
+        remove_run(ctx, rseg, &Run::one(entry))?;
         return Ok(Removed::Kept);
     }
     if pages > 1 {
@@ -245,6 +239,54 @@ pub fn remove(ctx: &PageCtx, rseg: &Rseg, entry: Oldest) -> Result<Removed> {
     }
     free_first(ctx, rseg, entry)?;
     Ok(Removed::Freed(pages))
+}
+
+/// Entries of a history list that follow one another, the oldest first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// The oldest.
+    pub first: Oldest,
+    /// The newest.
+    pub last: Oldest,
+    /// How many they are.
+    pub count: u32,
+}
+
+impl Run {
+    /// A single entry.
+    pub fn one(entry: Oldest) -> Run {
+        Run {
+            first: entry,
+            last: entry,
+            count: 1,
+        }
+    }
+}
+
+/// Takes the oldest entries out of a history list, whose pages are all kept (`LogHead::keeps_page`), in
+/// one mini-transaction.
+///
+/// Errors: as `remove`.
+pub fn remove_run(ctx: &PageCtx, rseg: &Rseg, run: &Run) -> Result<()> {
+    let mut mtr = Mtr::start(ctx, Budget::system(COMMIT_LOG_BYTES))?;
+    rseg.latched(&mut mtr, |mtr, state, header| {
+        let unlink = Unlink::find(mtr, rseg, state, header, run)?;
+        unlink.apply(mtr, rseg, state, header);
+        Ok(())
+    })?;
+    mtr.commit();
+    Ok(())
+}
+
+/// The entry at a node of a history list.
+///
+/// Errors: damage; what reading gives.
+pub fn entry_at(mtr: &mut Mtr<'_>, rseg: &Rseg, node: FilAddr) -> Result<Oldest> {
+    let page = latch::undo_page(mtr, rseg.page(node.page()), Mode::S)?;
+    let parsed = parse_entry(mtr.view(page), node);
+    let (entry, _) = latch::at(mtr, page, parsed)?;
+    mtr.release(page);
+    Ok(entry)
 }
 
 /// Frees a part of a segment, all but its first page; true when only that is left.
@@ -265,7 +307,7 @@ fn free_first(ctx: &PageCtx, rseg: &Rseg, entry: Oldest) -> Result<()> {
     let budget = Budget::system(FREE_LOG_BYTES).with_frames(4);
     let mut mtr = Mtr::start(ctx, budget)?;
     rseg.latched(&mut mtr, |mtr, state, header| {
-        let unlink = Unlink::find(mtr, rseg, state, header, entry)?;
+        let unlink = Unlink::find(mtr, rseg, state, header, &Run::one(entry))?;
         let segment = segment_of(mtr, unlink.page)?;
         let pages = latch::page_list(mtr, unlink.page)?.count();
         mtr.attempt(|mtr| match extent::free_segment_step(mtr, segment, None)? {
@@ -294,11 +336,12 @@ fn segment_of(mtr: &Mtr<'_>, first: PageRef) -> Result<SegmentHeader> {
     )
 }
 
-/// Taking the oldest entry out, thought out before it is done.
+/// Taking the oldest entries out, thought out before it is done.
 struct Unlink {
-    /// First page of the entry's segment.
+    /// First page of the last entry's segment.
     page: PageRef,
     list: ListBase,
+    count: u32,
     /// The next oldest, with its page.
     newer: Option<(PageRef, Oldest)>,
 }
@@ -309,16 +352,17 @@ impl Unlink {
         rseg: &Rseg,
         state: &RsegState,
         header: PageRef,
-        entry: Oldest,
+        run: &Run,
     ) -> Result<Unlink> {
         let list = latch::at(mtr, header, layout::history(mtr.view(header)))?;
-        let own = history_node(entry.first, entry.header);
-        if state.oldest != Some(entry) || list.last != own {
+        let Run { first, last, count } = *run;
+        if state.oldest != Some(first) || list.last != history_node(first.first, first.header) {
             return Err(Error::internal(format!(
-                "history entry {entry:?} is not the oldest"
+                "history entry {first:?} is not the oldest"
             )));
         }
-        let page = latch::undo_page(mtr, rseg.page(entry.first), Mode::X)?;
+        let page = latch::undo_page(mtr, rseg.page(last.first), Mode::X)?;
+        let own = history_node(last.first, last.header);
         let node = latch::at(mtr, page, ListNode::parse(mtr.view(page), own.offset()))?;
         let newer = match node.prev.some() {
             None => None,
@@ -326,9 +370,9 @@ impl Unlink {
                 let page = latch::undo_page(mtr, rseg.page(newer.page()), Mode::X)?;
                 let parsed = parse_entry(mtr.view(page), newer).and_then(|(oldest, _)| {
                     let node = ListNode::parse(mtr.view(page), newer.offset())?;
-                    if node.next != own || oldest.no <= entry.no {
+                    if node.next != own || oldest.no <= last.no {
                         return Err(Error::corrupt_bytes(format!(
-                            "history entries {oldest:?} and {entry:?} do not follow each other"
+                            "history entries {oldest:?} and {last:?} do not follow each other"
                         )));
                     }
                     Ok(oldest)
@@ -336,17 +380,23 @@ impl Unlink {
                 Some((page, latch::at(mtr, page, parsed)?))
             }
         };
-        if newer.is_none() != (list.count() == 1) || node.next.some().is_some() {
+        let ends = node.next.some().is_none() == (count == 1);
+        if newer.is_none() != (list.count() == count) || list.count() < count || !ends {
             return Err(Error::corrupt(
                 mtr.page_id(header),
                 format!("the history list {list:?} ends elsewhere"),
             ));
         }
-        Ok(Unlink { page, list, newer })
+        Ok(Unlink {
+            page,
+            list,
+            count,
+            newer,
+        })
     }
 
     fn apply(self, mtr: &mut Mtr<'_>, rseg: &Rseg, state: &mut RsegState, header: PageRef) {
-        let len = self.list.count() - 1;
+        let len = self.list.count() - self.count;
         let shrunk = match self.newer {
             None => ListBase::EMPTY,
             Some((page, newer)) => {

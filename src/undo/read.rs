@@ -2,7 +2,8 @@
 //! (purge, resurrection).
 
 use crate::format::blob::REF_BYTES;
-use crate::format::undo_page::{self, LogHeader, RECORDS};
+use crate::format::list::{FilAddr, ListNode};
+use crate::format::undo_page::{self, LogHeader, RECORDS, State};
 use crate::format::undo_record::{UndoField, UndoRecord, UndoValue, body_at, previous};
 use crate::mtr::{Mode, Mtr, PageRef};
 use crate::sync::Arc;
@@ -181,11 +182,13 @@ pub struct LogReader {
     rseg: Arc<Rseg>,
     first: PageNo,
     header: u16,
-    /// Copy of the page that is being read; empty before the first.
+    /// The records of the page that is being read, where they stand there; the rest is of no meaning.
     image: Vec<u8>,
     page: PageNo,
     at: usize,
     end: usize,
+    /// The page after it.
+    next: Option<PageNo>,
     pages_read: u32,
 }
 
@@ -196,6 +199,10 @@ pub struct LogHead {
     pub trx_id: TrxId,
     /// Its records are to be dealt with; false when they are being freed already.
     pub needs_purge: bool,
+    /// Another log follows on its page, or may do so yet: the page outlives this log.
+    pub keeps_page: bool,
+    /// The next entry of the history list, if there was one.
+    pub newer: Option<FilAddr>,
 }
 
 impl LogReader {
@@ -209,7 +216,16 @@ impl LogReader {
             page: first,
             at: 0,
             end: 0,
+            next: None,
             pages_read: 0,
+        }
+    }
+
+    /// The same for another log, with this one's memory.
+    pub fn begin_anew(self, rseg: &Arc<Rseg>, first: PageNo, header: u16) -> LogReader {
+        LogReader {
+            image: self.image,
+            ..LogReader::new(rseg, first, header)
         }
     }
 
@@ -223,18 +239,28 @@ impl LogReader {
         (self.first, self.header)
     }
 
-    /// Reads the header.
+    /// Reads the header, and the records beside it.
     ///
     /// Errors: damage in it; what reading gives.
     pub fn head(&mut self, mtr: &mut Mtr<'_>) -> Result<LogHead> {
         let page = latch::undo_page(mtr, self.rseg.page(self.first), Mode::S)?;
-        let parsed = LogHeader::parse(mtr.view(page), self.header as usize);
-        let header = latch::at(mtr, page, parsed)?;
+        let view = mtr.view(page);
+        let parsed = LogHeader::parse(view, self.header as usize).and_then(|header| {
+            let followed = header.next_log.get() != 0;
+            Ok(LogHead {
+                trx_id: header.trx_id(),
+                needs_purge: header.needs_purge.get() != 0,
+                // A segment that is TO_PURGE never changes again.
+                keeps_page: followed || undo_page::state(view)? != State::ToPurge,
+                newer: header.history.prev.some(),
+            })
+        });
+        let head = latch::at(mtr, page, parsed)?;
+        if head.needs_purge {
+            self.take_page(mtr, page)?;
+        }
         mtr.release(page);
-        Ok(LogHead {
-            trx_id: header.trx_id(),
-            needs_purge: header.needs_purge.get() != 0,
-        })
+        Ok(head)
     }
 
     /// The page that the last record came from.
@@ -252,7 +278,11 @@ impl LogReader {
     /// Errors: damage in the log; what reading gives.
     pub fn next(&mut self, mtr: &mut Mtr<'_>) -> Result<Option<(Position, &[u8])>> {
         while self.at >= self.end {
-            match self.next_page()? {
+            let page = match self.pages_read {
+                0 => Some(self.first),
+                _ => self.next,
+            };
+            match page {
                 Some(page) => self.load(mtr, page)?,
                 None => return Ok(None),
             }
@@ -268,23 +298,6 @@ impl LogReader {
         Ok(Some((position, body)))
     }
 
-    /// The page to read next.
-    fn next_page(&self) -> Result<Option<PageNo>> {
-        if self.image.is_empty() {
-            return Ok(Some(self.first));
-        }
-        let named = |error: Error| error.at_page(self.rseg.page(self.page));
-        if self.page == self.first {
-            let header = LogHeader::parse(&self.image, self.header as usize).map_err(named)?;
-            // A log that another follows on its page has no other page.
-            if header.next_log.get() != 0 {
-                return Ok(None);
-            }
-        }
-        let node = crate::format::list::ListNode::parse(&self.image, undo_page::OFF_NODE);
-        Ok(node.map_err(named)?.next.some().map(|next| next.page()))
-    }
-
     fn load(&mut self, mtr: &mut Mtr<'_>, page: PageNo) -> Result<()> {
         let space = mtr.ctx().spaces.find(self.rseg.space())?;
         if self.pages_read > space.size_pages() {
@@ -294,15 +307,37 @@ impl LogReader {
             ));
         }
         let held = latch::undo_page(mtr, self.rseg.page(page), Mode::S)?;
-        self.image.clear();
-        self.image.extend_from_slice(mtr.view(held));
+        self.take_page(mtr, held)?;
         mtr.release(held);
-        let bounds = match page == self.first {
-            true => LogHeader::parse(&self.image, self.header as usize)
-                .and_then(|header| Ok((header.log_start.get() as usize, header.end(&self.image)?))),
-            false => undo_page::free(&self.image).map(|free| (RECORDS, free)),
-        };
-        (self.at, self.end) = bounds.map_err(|error| error.at_page(self.rseg.page(page)))?;
+        Ok(())
+    }
+
+    /// Copies what belongs to the log on a page.
+    fn take_page(&mut self, mtr: &Mtr<'_>, held: PageRef) -> Result<()> {
+        let (view, page) = (mtr.view(held), mtr.page_id(held).page);
+        let found = (|| {
+            let (start, end, whole) = match page == self.first {
+                true => {
+                    let header = LogHeader::parse(view, self.header as usize)?;
+                    // A log that another follows on its page has no other page.
+                    let whole = header.next_log.get() == 0;
+                    (header.log_start.get() as usize, header.end(view)?, whole)
+                }
+                false => (RECORDS, undo_page::free(view)?, true),
+            };
+            let next = match whole {
+                true => ListNode::parse(view, undo_page::OFF_NODE)?.next.some(),
+                false => None,
+            };
+            Ok((start, end, next))
+        })();
+        let (start, end, next) = latch::at(mtr, held, found)?;
+        self.image.resize(view.len(), 0);
+        if let Some(records) = view.get(start..end) {
+            self.image[start..end].copy_from_slice(records);
+        }
+        (self.at, self.end) = (start, end);
+        self.next = next.map(|next| next.page());
         self.page = page;
         self.pages_read += 1;
         Ok(())

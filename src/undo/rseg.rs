@@ -228,11 +228,16 @@ impl Rsegs {
         self.by_id.iter().flatten()
     }
 
-    /// The segments to try for a new transaction, beginning with the one whose turn it is.
-    pub fn in_turn(&self) -> impl Iterator<Item = &Arc<Rseg>> {
+    /// A number for `in_turn`, another one each time.
+    pub fn next_turn(&self) -> usize {
+        // Relaxed: who gets which one matters to nobody.
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The segments to try for a new transaction, beginning with number `start` of them. Who keeps to
+    /// one number finds the pages that it used last in the processor's cache.
+    pub fn in_turn(&self, start: usize) -> impl Iterator<Item = &Arc<Rseg>> {
         let count = self.assignable.len();
-        // Relaxed: which one comes first matters to nobody.
-        let start = self.next.fetch_add(1, Ordering::Relaxed);
         (0..count).map(move |i| &self.assignable[start.wrapping_add(i) % count])
     }
 

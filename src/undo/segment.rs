@@ -51,6 +51,16 @@ impl UndoLog {
         self.next_no
     }
 
+    /// Builds records in `memory`, which the transaction before has left.
+    pub fn build_in(&mut self, memory: Vec<u8>) {
+        self.scratch = memory;
+    }
+
+    /// The memory in which records were built, for the next transaction.
+    pub fn into_memory(self) -> Vec<u8> {
+        self.scratch
+    }
+
     /// Its rollback segment.
     pub fn rseg(&self) -> &Arc<Rseg> {
         &self.rseg
@@ -81,8 +91,21 @@ const BEGIN_LOG_BYTES: usize = 4 << 10;
 /// Errors: `TooManyTransactions` if every slot of every rollback segment is taken; `NoSpace`; what
 /// reading gives, `Corrupt` only if no rollback segment is sound. Nothing is changed then.
 pub fn begin(ctx: &PageCtx, rsegs: &Rsegs, trx_id: TrxId, is_dict: bool) -> Result<UndoLog> {
+    begin_at(ctx, rsegs, rsegs.next_turn(), trx_id, is_dict)
+}
+
+/// The same, beginning with rollback segment number `turn` (`Rsegs::in_turn`).
+///
+/// Errors: as `begin`.
+pub fn begin_at(
+    ctx: &PageCtx,
+    rsegs: &Rsegs,
+    turn: usize,
+    trx_id: TrxId,
+    is_dict: bool,
+) -> Result<UndoLog> {
     let mut damage = None;
-    for rseg in rsegs.in_turn() {
+    for rseg in rsegs.in_turn(turn) {
         match begin_in(ctx, rseg, trx_id, is_dict) {
             Ok(Some(log)) => return Ok(log),
             Ok(None) => {}

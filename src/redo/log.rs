@@ -8,6 +8,7 @@ use super::writer::Writer;
 use crate::format::redo_file::LogCapacity;
 use crate::os::CrashPoints;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::watermark::WINDOW;
 use crate::sync::{Arc, Gate, GateGuard, GroupLock, Mutex, Once, Rank, Ring, Watermark};
 use crate::words::{Error, Lsn, Result};
 
@@ -29,6 +30,9 @@ pub struct LogOptions {
     /// False: syncs are left out (innodb_flush_method=nosync). Loses commits at a power cut.
     pub sync: bool,
 }
+
+/// A write into the system's cache takes some microseconds: less than to sleep and be woken.
+const WRITE_SPINS: u32 = 100;
 
 /// Hook 3 of docs/ARCHITECTURE.md: the log fills, pages must be flushed and a checkpoint made.
 pub trait CheckpointNeeded: Send + Sync {
@@ -107,9 +111,9 @@ impl Log {
             crash_points,
             ring,
             gate: Gate::new(Rank::LogGate),
-            registered: Watermark::new(start.end.0, 1 << 20),
+            registered: Watermark::new(start.end.0, WINDOW),
             writer: Mutex::new(Rank::FileState, writer),
-            write: GroupLock::new(Rank::LogWrite, start.end.0),
+            write: GroupLock::new(Rank::LogWrite, start.end.0).spinning(WRITE_SPINS),
             flush: GroupLock::new(Rank::LogFlush, start.end.0),
             checkpoint_lsn: AtomicU64::new(checkpoint_lsn),
             checkpoints: Mutex::new(Rank::Checkpoint, start.checkpoints),

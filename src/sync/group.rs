@@ -38,6 +38,8 @@ unsafe impl Send for Waiter {}
 #[derive(Debug, Default)]
 struct State {
     led: bool,
+    /// Somebody spins.
+    spinning: bool,
     failed: bool,
     waiters: Vec<Waiter>,
 }
@@ -46,6 +48,8 @@ struct State {
 #[derive(Debug)]
 pub struct GroupLock {
     rank: Rank,
+    /// Looks at `reached` before a caller sleeps behind a leader.
+    spins: u32,
     reached: AtomicU64,
     state: std::sync::Mutex<State>,
 }
@@ -55,13 +59,22 @@ impl GroupLock {
     pub const fn new(rank: Rank, reached: u64) -> GroupLock {
         GroupLock {
             rank,
+            spins: 0,
             reached: AtomicU64::new(reached),
             state: std::sync::Mutex::new(State {
                 led: false,
+                spinning: false,
                 failed: false,
                 waiters: Vec::new(),
             }),
         }
+    }
+
+    /// The same for work that takes microseconds: one caller at a time looks for the leader's end that
+    /// often before it sleeps.
+    pub fn spinning(mut self, spins: u32) -> GroupLock {
+        self.spins = spins;
+        self
     }
 
     /// The position that was reached.
@@ -78,8 +91,10 @@ impl GroupLock {
         }
         order::about_to_wait(self.rank);
         let word = AtomicU32::new(WAITING);
-        {
+        let mut spun = false;
+        loop {
             let mut state = self.lock();
+            state.spinning &= !spun;
             if self.reached() >= position {
                 return Turn::Reached;
             }
@@ -91,10 +106,18 @@ impl GroupLock {
                 order::acquired(self.rank);
                 return Turn::Leader;
             }
+            if self.spins > 0 && !spun && !state.spinning && state.waiters.is_empty() {
+                state.spinning = true;
+                drop(state);
+                self.spin();
+                spun = true;
+                continue;
+            }
             state.waiters.push(Waiter {
                 position,
                 word: &word,
             });
+            break;
         }
         loop {
             match word.load(Ordering::Acquire) {
@@ -111,12 +134,29 @@ impl GroupLock {
         }
     }
 
+    /// Lets time pass until a leader is done, or for a moment.
+    fn spin(&self) {
+        let before = self.reached();
+        for _ in 0..self.spins {
+            if self.reached() != before {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
     /// The leader has reached `reached`: wakes whom that covers, and the next leader.
     pub fn release(&self, reached: u64) {
         let mut state = self.lock();
         debug_assert!(state.led, "released by one who does not lead");
         self.reached.fetch_max(reached, Ordering::Release);
         let reached = self.reached();
+        if state.waiters.is_empty() {
+            state.led = false;
+            drop(state);
+            order::released(self.rank);
+            return;
+        }
         let mut covered = Vec::new();
         state.waiters.retain(|waiter| {
             if waiter.position <= reached {

@@ -11,7 +11,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::Padded;
-use super::watermark::Watermark;
+use super::watermark::{WINDOW, Watermark};
 
 const ALIGNMENT: usize = 4096;
 
@@ -78,7 +78,7 @@ impl Ring {
             memory,
             size: size as u64,
             reserved: Padded(AtomicU64::new(start)),
-            filled: Watermark::new(start, 1 << 20),
+            filled: Watermark::new(start, WINDOW),
             consumed: Padded(AtomicU64::new(floor)),
             reader_taken: AtomicBool::new(false),
         };

@@ -11,6 +11,10 @@ use std::time::Duration;
 /// Starts of two ranges are at least so far apart: no mini-transaction is shorter.
 pub const STRIDE: u64 = 8;
 
+/// A window that stays in the processor's cache, and that writers do not fill: some hundreds of
+/// mini-transactions under way.
+pub const WINDOW: u64 = 128 << 10;
+
 /// The watermark.
 #[derive(Debug)]
 pub struct Watermark {

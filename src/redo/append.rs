@@ -60,6 +60,7 @@ impl Log {
             self.write_to(self.to_lsn(self.ring.filled()))?;
             pause.pause();
         }
+        self.registered.expect(range.end.0);
         self.ring.fill(reserved, mtr, &|| self.is_frozen());
         Ok(range)
     }

@@ -142,6 +142,7 @@ impl Ring {
             self.has_room(&range),
             "no room in the ring: the caller waits for it"
         );
+        self.filled.expect(range.end);
         self.copy_in(range.start, bytes);
         self.filled.mark(range.start, range.end, stopped);
     }

@@ -8,6 +8,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::prefetch::prefetch_value;
+
 /// Starts of two ranges are at least so far apart: no mini-transaction is shorter.
 pub const STRIDE: u64 = 8;
 
@@ -41,6 +43,12 @@ impl Watermark {
     #[inline]
     pub fn reached(&self) -> u64 {
         self.reached.load(Ordering::Acquire)
+    }
+
+    /// A range that ends at `end` will be marked soon: `mark` then looks whether another follows it.
+    #[inline]
+    pub fn expect(&self, end: u64) {
+        prefetch_value(self.link(end));
     }
 
     /// Marks `start..end` as done. Each byte is marked once; ranges are at least `STRIDE` long.

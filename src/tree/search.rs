@@ -12,7 +12,7 @@ use crate::sync::{Rank, prefetch};
 use crate::words::limits::TREE_HEIGHT_MAX;
 use crate::words::{PageId, PageNo, Result};
 
-/// Bytes of the next record that a scan asks for ahead: where its length is not known, and at most.
+/// Bytes of a record that a scan asks for ahead: where its length is not known, and at most.
 const PREFETCHED: u32 = 128;
 const PREFETCHED_MAX: u32 = 512;
 /// Of a cache line.
@@ -303,18 +303,25 @@ impl Tree {
             return Ok(false);
         }
         at.rec = rec;
-        self.prefetch_next(view, rec);
+        self.prefetch_ahead(view, rec);
         Ok(true)
     }
 
-    /// Asks for the record after `rec`: records lie in the order in which they came.
+    /// Asks for the second record after `rec` – records lie in the order in which they came – whose
+    /// place the one between tells, which was asked for a step ago.
     #[inline]
-    fn prefetch_next(&self, view: &[u8], rec: RecOffset) {
-        let next = header::next(view, rec.at(), self.index().compact);
+    fn prefetch_ahead(&self, view: &[u8], rec: RecOffset) {
+        let Ok(next) = layout::next(view, rec) else {
+            return;
+        };
+        if next == layout::supremum(view) {
+            return;
+        }
+        let ahead = header::next(view, next.at(), self.index().compact);
         let ends = self.index().fixed_ends.as_deref();
         let len = ends.and_then(<[u32]>::last).copied().unwrap_or(PREFETCHED);
-        let end = next + len.min(PREFETCHED_MAX) as usize;
-        let lines = (next.saturating_sub(header::REDUNDANT_EXTRA)..end).step_by(LINE_BYTES);
+        let end = ahead + len.min(PREFETCHED_MAX) as usize;
+        let lines = (ahead.saturating_sub(header::REDUNDANT_EXTRA)..end).step_by(LINE_BYTES);
         lines.for_each(|at| prefetch(view, at));
     }
 

@@ -221,6 +221,12 @@ fn reuse_page(
     ))
 }
 
+const _: () = assert!(OFF_FREE == OFF_START + 2 && OFF_LAST_LOG == OFF_STATE + 2);
+
+fn pair(first: u16, second: u16) -> [u8; 4] {
+    (u32::from(first) << 16 | u32::from(second)).to_be_bytes()
+}
+
 /// Writes the log header at `at` of a segment's first page, which becomes ACTIVE.
 #[expect(clippy::too_many_arguments, reason = "the header's fields")]
 fn write_header(
@@ -240,10 +246,9 @@ fn write_header(
     if previous != 0 {
         mtr.write_u16(page, previous + LOG_NEXT, at as u16);
     }
-    mtr.write_u16(page, OFF_START, start);
-    mtr.write_u16(page, OFF_FREE, start);
-    mtr.write_u16(page, OFF_STATE, State::Active as u16);
-    mtr.write_u16(page, OFF_LAST_LOG, at as u16);
+    // Neighbours in one record: OFF_START and OFF_FREE, OFF_STATE and OFF_LAST_LOG.
+    mtr.write(page, OFF_START, &pair(start, start));
+    mtr.write(page, OFF_STATE, &pair(State::Active as u16, at as u16));
     let first = mtr.page_id(page).page;
     UndoLog {
         rseg: rseg.clone(),

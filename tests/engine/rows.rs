@@ -640,7 +640,11 @@ fn many_sessions_at_once_lose_no_transfer() {
                             .map(|row| i64::from(row.n.expect("no NULL")))
                             .sum();
                         own.commit().expect("a commit");
-                        assert_eq!(sum, (1..=300i64).map(|id| id % 50).sum(), "a torn view");
+                        assert_eq!(
+                            sum,
+                            (1..=300i64).map(|id| id % 50).sum::<i64>(),
+                            "a torn view"
+                        );
                     }
                 }
                 own.close();

@@ -29,7 +29,7 @@ installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = i
 installed_version() { installed "$1" && dpkg-query -W -f '${Version}' "$1"; }
 
 if [ "$mode" != version ]; then
-    command -v cargo >/dev/null || fail "no Rust toolchain: install one with rustup (https://rustup.rs), version 1.85 or newer"
+    command -v cargo >/dev/null || fail "no Rust toolchain: install one with rustup (https://rustup.rs), version 1.86 or newer"
 fi
 command -v apt-get >/dev/null || fail "this script knows Debian 12; install by hand: ${plain[*]} ${mariadb[*]}"
 

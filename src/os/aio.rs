@@ -56,7 +56,9 @@ impl Aio {
         let writers = Arc::new(Writers::new());
         for _ in 0..count {
             let own = writers.clone();
-            threads.start("xt_write", move || own.work())?;
+            let started = threads.start("xt_write", move || own.work());
+            // Those that did start must not be waited for in vain.
+            started.inspect_err(|_| writers.stop())?;
         }
         Ok(Aio {
             way: Way::Threads(writers),

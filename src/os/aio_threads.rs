@@ -1,9 +1,11 @@
 //! A few threads that write for others: what stands in for io_uring.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::aio::WriteAt;
 use super::file::File;
+use super::thread::panic_text;
 use crate::sync::{Arc, Condvar, Mutex, Rank};
 use crate::words::{Error, Result};
 
@@ -28,7 +30,7 @@ struct Job {
 }
 
 // SAFETY: `bytes` is shared memory that nobody writes: the one who gave it borrows it until `group` is
-// complete, and whoever has the job only reads.
+// complete, which no panic keeps from happening, and whoever has the job only reads.
 unsafe impl Send for Job {}
 
 /// The writes of one batch.
@@ -50,7 +52,16 @@ impl Job {
     fn run(self) {
         // SAFETY: see `Send`: the batch's owner waits for the group, which this job belongs to.
         let bytes = unsafe { &*self.bytes };
-        let result = self.file.write_at(bytes, self.offset);
+        // A panic here would leave a batch that never ends, or, in a caller's thread, one whose bytes go
+        // while others still write them.
+        let write = AssertUnwindSafe(|| self.file.write_at(bytes, self.offset));
+        let result = catch_unwind(write).unwrap_or_else(|panic| {
+            let text = panic_text(&*panic);
+            let path = self.file.path();
+            Err(Error::internal(format!(
+                "a write to {path} panicked: {text}"
+            )))
+        });
         let mut state = self.group.state.lock();
         state.0[self.number] = result;
         state.1 -= 1;

@@ -5,7 +5,7 @@ use super::sim::{Call, SimVfs};
 use super::*;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::words::Error;
+use crate::words::{Error, Result};
 
 fn temp_dir(name: &str) -> String {
     let dir = std::env::temp_dir().join(format!("xtradb-os-{name}-{}", std::process::id()));
@@ -308,5 +308,92 @@ fn many_threads_share_one_way_of_writing() {
         aio.stop();
     }
     writers.join_all();
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+/// A file whose driver has a bug.
+#[derive(Debug)]
+struct Panics(Arc<dyn File>);
+
+impl File for Panics {
+    fn path(&self) -> &str {
+        "the file that panics"
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+        self.0.read_at(buf, offset)
+    }
+
+    fn write_at(&self, _: &[u8], _: u64) -> Result<()> {
+        panic!("on purpose")
+    }
+
+    fn sync_data(&self) -> Result<()> {
+        self.0.sync_data()
+    }
+
+    fn size(&self) -> Result<u64> {
+        self.0.size()
+    }
+
+    fn allocate(&self, to: u64) -> Result<()> {
+        self.0.allocate(to)
+    }
+
+    fn truncate(&self, to: u64) -> Result<()> {
+        self.0.truncate(to)
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> Result<()> {
+        self.0.punch(offset, len)
+    }
+
+    fn alignment(&self) -> usize {
+        self.0.alignment()
+    }
+
+    fn lock(&self) -> Result<Box<dyn FileLock>> {
+        self.0.lock()
+    }
+}
+
+/// A panic in one write took the thread along, and the batch never ended.
+#[test]
+fn a_write_that_panics_in_a_batch_of_threads_is_an_error_of_its_own() {
+    let threads = quiet_threads();
+    let aio = Aio::by_threads(&threads, 3).expect("threads");
+    let dir = temp_dir("aio-panics");
+    let good = RealVfs
+        .create(&file::join(&dir, "a"), OpenMode::WRITE)
+        .unwrap();
+    let bad: Arc<dyn File> = Arc::new(Panics(good.clone()));
+    let blocks = numbered_blocks(20, 512);
+    for _ in 0..10 {
+        let place = |at: usize| WriteAt {
+            file: if at % 5 == 4 {
+                bad.clone()
+            } else {
+                good.clone()
+            },
+            bytes: &blocks[at * 512..][..512],
+            offset: at as u64 * 512,
+        };
+        let batch: Vec<WriteAt<'_>> = (0..20).map(place).collect();
+        for (at, result) in aio.write_all(&batch).into_iter().enumerate() {
+            match result {
+                Ok(()) => assert_ne!(at % 5, 4),
+                Err(error) => {
+                    let text = error.to_string();
+                    assert!(at % 5 == 4, "{at}: {text}");
+                    assert!(
+                        text.contains("file that panics panicked: on purpose"),
+                        "{text}"
+                    );
+                }
+            }
+        }
+    }
+    aio.stop();
+    threads.join_all();
     std::fs::remove_dir_all(&dir).unwrap();
 }

@@ -9,7 +9,8 @@ use std::time::Duration;
 impl Pool {
     /// Throws all pages of a tablespace out, dirty ones unwritten, with what recovery keeps for them.
     /// Nobody may use the tablespace any more, but for the cleaner and recovery's sweep, which are
-    /// waited for (F3). Call it with no latch held.
+    /// waited for (F3), and for read-ahead: a page that it still brings in is clean, belongs to nobody,
+    /// and goes as any cold page does. Call it with no latch held.
     pub fn discard_space(&self, space: SpaceId) {
         if let Some(hook) = self.hook.get() {
             hook.on_drop(space);

@@ -146,7 +146,7 @@ impl Cleaner {
         Seen {
             now: Instant::now(),
             lsn: self.ctx.log.lsn(),
-            age: match self.pending.count() - self.pending.missing_count() {
+            age: match self.pending.present_count() {
                 // Those that wait for a missing file are not helped by writing others.
                 0 => self.age_of(self.ctx.pool.oldest_modification()),
                 _ => self.oldest_age(),
@@ -173,8 +173,7 @@ impl Cleaner {
     fn checkpoint_if_useful(&self) -> Result<()> {
         let log = &self.ctx.log;
         let gain = log.age().saturating_sub(self.oldest_age());
-        let all_written = self.ctx.pool.dirty_count() == 0
-            && self.pending.count() == self.pending.missing_count();
+        let all_written = self.ctx.pool.dirty_count() == 0 && self.pending.present_count() == 0;
         if gain > log.capacity().max_modified_age_async / 8 || (all_written && gain > 1024) {
             self.checkpoint()?;
         }

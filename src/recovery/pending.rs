@@ -114,6 +114,12 @@ impl Pending {
         self.missing_left.load(Ordering::Acquire)
     }
 
+    /// Pages that wait and whose files are there. While a missing file is dropped its pages leave
+    /// `count` first: then there may seem to be fewer of these than there are.
+    pub fn present_count(&self) -> usize {
+        self.count().saturating_sub(self.missing_count())
+    }
+
     /// The missing files, as a list in a sentence.
     pub fn missing_files(&self) -> String {
         let missing = self.missing.lock();
@@ -358,10 +364,15 @@ mod tests {
         pages.ctx.pool.set_hook(pending.clone());
         assert_eq!(pending.present_pages(), [PageId::new(SPACE, PageNo(3))]);
         assert_eq!((pending.count(), pending.missing_count()), (3, 2));
+        assert_eq!(pending.present_count(), 1);
         assert_eq!(pending.missing_files(), "/data/t/away.ibd");
         assert_eq!(pages.ctx.log.held_lsn(), Some(start));
         pages.ctx.pool.discard_space(SPACE);
         assert_eq!(pages.ctx.log.held_lsn(), Some(start));
+        // A cleaner that looked while the file was being dropped found fewer pages than are missing.
+        pending.give_up(PageId::new(away, PageNo(3)));
+        assert_eq!((pending.count(), pending.missing_count()), (1, 2));
+        assert_eq!(pending.present_count(), 0);
         pages.ctx.pool.discard_space(away);
         assert_eq!((pending.count(), pending.missing_count()), (0, 0));
         assert_eq!(pages.ctx.log.held_lsn(), None);

@@ -25,10 +25,11 @@ impl Ddl<'_> {
     /// 0 or 1 = none given.
     ///
     /// # Errors
-    /// `TableExists`, `TablespaceExists`, `NoSpace`, `ReadOnly`; what the log and files give. Nothing
+    /// `TableExists`, `TablespaceExists`, `NoSpace`, `LogHeld`, `ReadOnly`; what the log and files give. Nothing
     /// is left of the table then.
     pub fn create(&self, trx: &mut Trx, def: TableDef, auto_increment: u64) -> Result<TableId> {
         check_name(&def.name)?;
+        self.ctx.log.check_statement_room()?;
         let guard = self.dict.exclusive();
         match guard.table_row(self.ctx, &def.name) {
             Err(Error::NoSuchTable(_)) => {}

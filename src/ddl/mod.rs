@@ -26,6 +26,9 @@ pub mod define;
 /// Dropping tables, and what crashes left.
 pub mod drop;
 
+#[cfg(test)]
+mod kept_log_tests;
+
 /// Renaming tables.
 pub mod rename;
 

@@ -13,10 +13,11 @@ impl Ddl<'_> {
     /// Renames a table and its file.
     ///
     /// # Errors
-    /// `NoSuchTable`, `TableExists`, `TablespaceExists`, `TablespaceMissing`, `Busy`, `ReadOnly`,
-    /// `Unsupported`: foreign keys, full-text indexes.
+    /// `NoSuchTable`, `TableExists`, `TablespaceExists`, `TablespaceMissing`, `Busy`, `LogHeld`,
+    /// `ReadOnly`, `Unsupported`: foreign keys, full-text indexes.
     pub fn rename(&self, trx: &mut Trx, from: &str, to: &str) -> Result<()> {
         check_name(to)?;
+        self.ctx.log.check_statement_room()?;
         let guard = self.dict.exclusive();
         let row = guard.table_row(self.ctx, from)?;
         match guard.table_row(self.ctx, to) {

@@ -22,13 +22,13 @@ const LIMITS: Limits = Limits {
     strict: true,
 };
 
-struct Bed {
-    dir: SampleDir,
+pub(super) struct Bed {
+    pub(super) dir: SampleDir,
     sys: Arc<TrxSystem>,
 }
 
 impl Bed {
-    fn new() -> Bed {
+    pub(super) fn new() -> Bed {
         Bed::with_pages(16384)
     }
 
@@ -54,7 +54,7 @@ impl Bed {
     }
 
     /// Runs a statement.
-    fn run<T>(&self, work: impl FnOnce(&Ddl<'_>, &mut Trx) -> Result<T>) -> Result<T> {
+    pub(super) fn run<T>(&self, work: impl FnOnce(&Ddl<'_>, &mut Trx) -> Result<T>) -> Result<T> {
         let ctx = &self.dir.ctx;
         let tables = crate::row::DictTables {
             ctx,
@@ -76,7 +76,7 @@ impl Bed {
         done
     }
 
-    fn create(&self, name: &str, image: &TableImage, format: RowFormat) -> Result<()> {
+    pub(super) fn create(&self, name: &str, image: &TableImage, format: RowFormat) -> Result<()> {
         let new = NewTable {
             name,
             image,
@@ -132,7 +132,7 @@ impl Bed {
 }
 
 /// The layout of a sample table that the engine makes up itself.
-fn layout_of(mini: &SampleDir, name: &str) -> TableImage {
+pub(super) fn layout_of(mini: &SampleDir, name: &str) -> TableImage {
     let def = mini.dict.definition(&mini.ctx, name).expect(name);
     describe(&def).expect(name)
 }

@@ -12,9 +12,10 @@ impl Ddl<'_> {
     /// Empties a table: new id, new file, AUTO_INCREMENT from 1.
     ///
     /// # Errors
-    /// `NoSuchTable`, `TablespaceMissing`, `Busy`, `ReadOnly`, `NoSpace`, `Unsupported`: foreign keys,
-    /// full-text and spatial indexes, COMPRESSED.
+    /// `NoSuchTable`, `TablespaceMissing`, `Busy`, `ReadOnly`, `NoSpace`, `LogHeld`, `Unsupported`: foreign
+    /// keys, full-text and spatial indexes, COMPRESSED.
     pub fn truncate(&self, trx: &mut Trx, name: &str) -> Result<()> {
+        self.ctx.log.check_statement_room()?;
         let guard = self.dict.exclusive();
         let row = guard.table_row(self.ctx, name)?;
         self.refuse_foreign_keys(&guard, name)?;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::file::BLOCK;
-use super::held::FILE_OP_BYTES;
+use super::held::{DROP_ROLLBACK_BYTES, FILE_OP_BYTES};
 use super::log::Log;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sync::{Condvar, Mutex, Rank, order};
@@ -19,9 +19,10 @@ pub enum Class {
     /// Statements: up to InnoDB's synchronous limit.
     Statement,
     /// Changes of the dictionary: as statements; but while the log is kept for a missing file, nearly all
-    /// of it, since dropping that table is the way out.
+    /// of it, since dropping that table is the way out. Only drops begin where statements may not.
     Dictionary,
-    /// Rollback, purge, recovery: up to the log's capacity.
+    /// Rollback, purge, recovery: up to the log's capacity; while it is kept, somewhat beyond what changes
+    /// of the dictionary may use, so that these can be undone.
     System,
     /// The checkpoint itself and file operations: all but the last blocks.
     Checkpoint,
@@ -182,13 +183,21 @@ impl Log {
 
     pub(super) fn limit(&self, class: Class) -> u64 {
         match class {
-            Class::Dictionary if self.held_lsn().is_some() => {
+            Class::Dictionary if self.held_lsn().is_some() => self
+                .hard_limit()
+                .saturating_sub(FILE_OP_BYTES + DROP_ROLLBACK_BYTES),
+            Class::Statement | Class::Dictionary => self.held.statement_limit(),
+            Class::System if self.held_lsn().is_some() => {
                 self.hard_limit().saturating_sub(FILE_OP_BYTES)
             }
-            Class::Statement | Class::Dictionary => self.held.statement_limit(),
-            Class::System => self.capacity.log_capacity - MTR_BYTES_MAX as u64 / 4,
+            Class::System => self.system_limit(),
             Class::Checkpoint => self.hard_limit(),
         }
+    }
+
+    /// The age up to which rollback, purge and recovery go in a log that is not kept.
+    pub(super) fn system_limit(&self) -> u64 {
+        self.capacity.log_capacity - MTR_BYTES_MAX as u64 / 4
     }
 
     /// The age that nothing passes.

@@ -108,7 +108,7 @@ fn a_log_that_is_kept_has_an_end_for_statements_and_a_rest_for_the_others() {
         let gate = log.enter();
         log.registered(log.append(&gate, &mut mtr(1, 100_000)).unwrap());
     }
-    assert_eq!(log.admit(800_000, Class::System).map(drop), Err(held));
+    assert_eq!(log.admit(900_000, Class::System).map(drop), Err(held));
     drop(log.admit(300_000, Class::Dictionary).unwrap());
     // Nobody waits for it any more.
     log.hold_back(None);

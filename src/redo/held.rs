@@ -16,8 +16,10 @@ const NOT_HELD: u64 = u64::MAX;
 /// Statements leave half of the room that there is, and no less than this, to rollback: undoing writes
 /// no more log than doing.
 const ROLLBACK_BYTES_MIN: u64 = MTR_BYTES_MAX as u64;
-/// Left to the checkpoint and to file operations by statements that drop tables.
+/// Left to the checkpoint and to file operations by all others.
 pub(super) const FILE_OP_BYTES: u64 = 128 << 10;
+/// Left to the rollback of a DROP that finds no room, by statements that drop tables.
+pub(super) const DROP_ROLLBACK_BYTES: u64 = MTR_BYTES_MAX as u64 / 4;
 
 /// Why and from where on the log is kept.
 #[derive(Debug)]
@@ -50,7 +52,7 @@ impl Log {
         let mut limit = self.capacity().max_checkpoint_age;
         if let Some((lsn, why)) = from {
             *self.held.why.lock() = why.into();
-            let most = self.limit(Class::System);
+            let most = self.system_limit();
             let free = most.saturating_sub(self.lsn().0.saturating_sub(lsn.0));
             limit = limit.min(most.saturating_sub(ROLLBACK_BYTES_MIN.max(free / 2)));
         }
@@ -80,7 +82,10 @@ impl Log {
         }
     }
 
-    /// Errors: `LogHeld` if what is left of a log that is kept is for rollback.
+    /// Asked before what begins without any other admission as a statement: purge, changes of the
+    /// dictionary that make no room.
+    ///
+    /// Errors: `LogHeld` if what is left of a log that is kept is for rollback, and for dropping tables.
     pub fn check_statement_room(&self) -> Result<()> {
         self.check_held(0, Class::Statement)
     }

@@ -6,7 +6,7 @@ use xtradb::format::cfg::Cfg;
 use xtradb::format::redo_file::{Checkpoint, LogGeometry, LogHeader};
 use xtradb::format::redo_frame::frame;
 use xtradb::format::redo_record::Records;
-use xtradb::recovery::{LogBytes, RedoIndex, apply, scan_within};
+use xtradb::recovery::{LogBytes, RedoIndex, apply, scan_into};
 use xtradb::schema::cfg;
 use xtradb::words::{Lsn, Result};
 
@@ -18,7 +18,7 @@ pub fn redo_records(data: &[u8]) {
     let ([fill], records) = head(data);
     black_box(frame(records, |_| fill & 1));
     black_box(Records::new(records).count());
-    let mut index = RedoIndex::with_limit(INDEX_BYTES);
+    let mut index = RedoIndex::with_limit(INDEX_BYTES, None);
     let end = Lsn(20_000 + records.len() as u64);
     if index
         .take_in(Lsn(20_000), end, records, fill & 2 != 0)
@@ -32,7 +32,7 @@ pub fn redo_records(data: &[u8]) {
         if !index.rebuilds(id) {
             page[38..].fill(fill);
         }
-        black_box(apply::bring_up(id, &mut page, index.of_page(id))).ok();
+        black_box(apply::bring_up(id, &mut page, index.of_page(id, &[]))).ok();
     }
 }
 
@@ -79,7 +79,7 @@ pub fn redo_file(data: &[u8]) {
         geometry,
         checkpoint,
     };
-    if let Ok(scan) = scan_within(&log, INDEX_BYTES) {
+    if let Ok(scan) = scan_into(&log, RedoIndex::with_limit(INDEX_BYTES, None)) {
         black_box((scan.end, scan.clean, scan.index.page_count()));
         black_box(scan.check_names(|_| false)).ok();
     }

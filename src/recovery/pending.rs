@@ -197,7 +197,9 @@ impl Pending {
     /// Gives the memory back once nothing waits.
     pub fn shrink(&self) {
         if self.count() == 0 {
-            *self.index.write() = RedoIndex::default();
+            let index = std::mem::take(&mut *self.index.write());
+            // Without the latch: its file goes with it.
+            drop(index);
             *self.by_age.lock() = (Vec::new(), 0);
         }
     }

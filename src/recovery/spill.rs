@@ -52,6 +52,8 @@ impl SpillPlace {
 struct Piece {
     offset: u64,
     len: u32,
+    /// CRC-32C: what is read back is taken apart without another look.
+    checksum: u32,
     /// The page's next one.
     next: u32,
 }
@@ -64,8 +66,9 @@ pub(super) struct Spill {
     /// Bytes in the file, then those that are to follow.
     written: u64,
     buffer: Vec<u8>,
-    /// Where the piece begins that is being put together.
+    /// Where the piece begins that is being put together, and its checksum so far.
     begun: u64,
+    checksum: u32,
     pieces: Vec<Piece>,
 }
 
@@ -80,6 +83,7 @@ impl Spill {
             written: 0,
             buffer: Vec::with_capacity(BUFFER_BYTES * 2),
             begun: 0,
+            checksum: 0,
             pieces: Vec::new(),
         })
     }
@@ -87,6 +91,7 @@ impl Spill {
     /// Adds bytes to the piece.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
+        self.checksum = crc32c::crc32c_append(self.checksum, bytes);
     }
 
     /// Ends the piece, which follows `before` of the same page; its number.
@@ -98,6 +103,7 @@ impl Spill {
         self.pieces.push(Piece {
             offset: self.begun,
             len: (end - self.begun) as u32,
+            checksum: std::mem::take(&mut self.checksum),
             next: NO_PIECE,
         });
         self.begun = end;
@@ -132,15 +138,15 @@ impl Spill {
 
     /// A page's pieces from `first` on.
     pub(super) fn page(&self, first: u32) -> SpilledPage {
-        let mut ranges = Vec::new();
+        let mut pieces = Vec::new();
         let mut at = first;
         while let Some(piece) = self.pieces.get(at as usize) {
-            ranges.push((piece.offset, piece.len));
+            pieces.push(*piece);
             at = piece.next;
         }
         SpilledPage {
             file: self.file.clone(),
-            ranges,
+            pieces,
         }
     }
 
@@ -162,21 +168,25 @@ impl Drop for Spill {
 #[derive(Debug)]
 pub struct SpilledPage {
     file: Arc<dyn File>,
-    ranges: Vec<(u64, u32)>,
+    pieces: Vec<Piece>,
 }
 
 impl SpilledPage {
     /// The records' entries, oldest first.
     ///
-    /// Errors: what reading gives.
+    /// Errors: what reading gives; `Corrupt` if these are not the bytes that were written.
     pub fn read(&self) -> Result<Vec<u8>> {
-        let total = self.ranges.iter().map(|(_, len)| *len as usize).sum();
+        let total = self.pieces.iter().map(|piece| piece.len as usize).sum();
         let mut bytes = vec![0; total];
         let mut at = 0;
-        for &(offset, len) in &self.ranges {
-            let end = at + len as usize;
-            self.file.read_at(&mut bytes[at..end], offset)?;
-            at = end;
+        for piece in &self.pieces {
+            let part = &mut bytes[at..at + piece.len as usize];
+            self.file.read_at(part, piece.offset)?;
+            if crc32c::crc32c(part) != piece.checksum {
+                let why = "log records of recovery read back as other bytes; restart";
+                return Err(Error::corrupt_bytes(why).in_file(self.file.path()));
+            }
+            at += part.len();
         }
         Ok(bytes)
     }

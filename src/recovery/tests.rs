@@ -10,8 +10,8 @@ use crate::format::redo_file::{Checkpoint, FIRST_LSN, LogGeometry, LogHeader, OF
 use crate::format::redo_frame::{Framing, frame};
 use crate::format::redo_record::{FileOp, PageOp, Record, Records};
 use crate::format::tests::{Random, sample};
-use crate::os::Vfs;
 use crate::os::sim::{Call, SimVfs};
+use crate::os::{OpenMode, Vfs};
 use crate::sync::Arc;
 use crate::words::{Error, Lsn, PageId, PageNo, Result, SpaceId};
 
@@ -335,6 +335,27 @@ fn records_that_memory_does_not_hold_are_found_in_the_file() {
         );
     }
     assert!(spilled_pages > 50, "{spilled_pages}");
+}
+
+/// Bytes of the file were taken apart without a look at them: other ones were a panic.
+#[test]
+fn spilled_records_that_changed_are_an_error() {
+    let log = random_log(5, 2);
+    let (sim, place) = spill_place();
+    let scan = scan_into(&log, RedoIndex::with_limit(1000, Some(place))).unwrap();
+    let path = "./ib_redo_index.tmp";
+    let file = sim.open(path, OpenMode::WRITE).unwrap();
+    let zeros = vec![0; file.size().unwrap() as usize];
+    file.write_at(&zeros, 0).unwrap();
+    let spilled = |id| scan.index.spilled(id);
+    let mut pages = 0;
+    for spilled in scan.index.pages().filter_map(spilled) {
+        let error = spilled.read().unwrap_err();
+        assert!(matches!(error, Error::Corrupt(_)), "{error}");
+        assert!(error.to_string().contains(path), "{error}");
+        pages += 1;
+    }
+    assert!(pages > 3, "{pages} pages are in the file");
 }
 
 #[test]

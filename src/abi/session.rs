@@ -53,6 +53,9 @@ pub(super) struct SessionInner {
     error_key: u32,
     /// Tables bound to the session.
     pub(super) tables: Vec<Arc<TableBox>>,
+    /// Number of the uses that run now: a table that was bound under another number is not bound, even
+    /// if it could not be told.
+    pub(super) uses: u64,
 }
 
 /// One call inside a session.
@@ -108,6 +111,14 @@ impl SessionInner {
     /// A statement has begun.
     pub(super) fn in_statement(&self) -> bool {
         self.in_statement
+    }
+
+    /// All uses of tables are over.
+    fn unbind_all(&mut self) {
+        self.uses += 1;
+        for table in std::mem::take(&mut self.tables) {
+            table.unbind();
+        }
     }
 
     /// Keeps the error of a call and gives its code.
@@ -197,6 +208,7 @@ pub(super) unsafe extern "C" fn open(
                     error_text: CString::default(),
                     error_key: c::XT_NO_KEY,
                     tables: Vec::new(),
+                    uses: 0,
                 }),
             }))
         });
@@ -223,9 +235,7 @@ pub(super) extern "C" fn close(session: *mut c::xt_session) -> c::xt_status {
         let mut call = open.enter()?;
         handle::close::<SessionBox>(session)?;
         let inner = call.inner();
-        for table in std::mem::take(&mut inner.tables) {
-            table.unbind();
-        }
+        inner.unbind_all();
         let closing = inner.session.take();
         let closed = guarded(|| {
             if let Some(session) = closing {
@@ -343,9 +353,7 @@ fn statement_over(
         }
         // Over even if ending it fails.
         inner.in_statement = false;
-        for table in std::mem::take(&mut inner.tables) {
-            table.unbind();
-        }
+        inner.unbind_all();
         Ok(end(inner.session()?)?)
     })
 }
@@ -379,9 +387,7 @@ fn trx_over(
     end: impl FnOnce(&mut Session) -> crate::words::Result<()>,
 ) -> c::xt_status {
     with_session(session, |inner| {
-        for table in std::mem::take(&mut inner.tables) {
-            table.unbind();
-        }
+        inner.unbind_all();
         if std::mem::take(&mut inner.in_statement) {
             inner.session()?.statement_end()?;
         }

@@ -54,6 +54,8 @@ pub(super) enum Cursor {
 pub(super) struct TableInner {
     pub(super) handle: TableHandle,
     session: Option<Arc<SessionBox>>,
+    /// The session's `uses` when it was bound.
+    bound_in: u64,
     pub(super) cursor: Cursor,
     /// The cursor stands at a row, or behind the last one.
     pub(super) placed: bool,
@@ -121,7 +123,7 @@ impl TableBox {
 
     /// The session ends the use.
     pub(super) fn unbind(&self) {
-        // A table that is busy now is used by two threads: the other call will find no session.
+        // A table that is busy now is used by two threads: the next call finds that the use is over.
         if let Ok(mut call) = self.enter() {
             call.inner().end_use();
         }
@@ -161,6 +163,10 @@ pub(super) fn with_bound(
         let session = inner.session.clone().ok_or_else(unbound)?;
         let mut session = session.enter()?;
         let session = session.inner();
+        if inner.bound_in != session.uses {
+            inner.end_use();
+            return Err(unbound());
+        }
         let outcome = guarded(|| body(inner, session.session()?));
         let error_key = match &outcome {
             Err(Fault::Engine(Error::DuplicateKey { index })) => inner.handle.host_key(*index),
@@ -210,6 +216,7 @@ pub(super) unsafe extern "C" fn open(
             inner: UnsafeCell::new(TableInner {
                 handle: opened,
                 session: None,
+                bound_in: 0,
                 cursor: Cursor::None,
                 placed: false,
                 row_read: false,
@@ -345,6 +352,7 @@ pub(super) unsafe extern "C" fn use_by(
             let table = call.inner();
             table.handle.begin_use(inner.session()?, &how)?;
             table.session = Some(session.clone());
+            table.bound_in = inner.uses;
             table.writes = how.write;
             inner.tables.push(shared.clone());
             Ok(())

@@ -67,6 +67,43 @@ static void two_threads_in_one_session_are_a_code(void) {
   OK(xt->session_close(shared));
 }
 
+static xt_table *contended;
+static volatile int contending;
+
+static void *ask(void *unused) {
+  xt_table_info info = {sizeof info, 0, 0, 0, 0, 0, 0, 0};
+  while (contending) {
+    xt_status status = xt->table_info(contended, &info);
+    CHECK(status == XT_OK || status == XT_WRONG_ORDER);
+  }
+  return unused;
+}
+
+/* Wrong on purpose: a commit cannot unbind a table while another thread is in it. The use is over. */
+static void a_table_that_could_not_be_unbound_is_not_bound(void) {
+  xt_table_use how = {sizeof how, XT_LOCK_X, XT_WAIT_DEFAULT, 0, XT_USE_WRITE, 0};
+  uint8_t row[ROW_BYTES];
+  pthread_t thread;
+  int i;
+  contended = open_table("test/threads");
+  contending = 1;
+  make_row(row, 9999, "late", NULL, 0);
+  CHECK(pthread_create(&thread, NULL, ask, NULL) == 0);
+  for (i = 0; i < 100000; i++) {
+    xt_status status;
+    OK(xt->statement_begin(session, 0));
+    status = xt->table_use(contended, session, &how);
+    CHECK(status == XT_OK || status == XT_WRONG_ORDER);
+    OK(xt->trx_commit(session));
+    OK(xt->statement_begin(session, 0));
+    EXPECT(XT_WRONG_ORDER, xt->insert_row(contended, row));
+    OK(xt->statement_end(session));
+  }
+  contending = 0;
+  pthread_join(thread, NULL);
+  OK(xt->table_close(contended));
+}
+
 static xt_status waited;
 static volatile int waiting;
 
@@ -148,6 +185,7 @@ int main(int argc, char **argv) {
   OK(xt->table_create(session, "test/threads", &def, NULL));
   each_thread_with_its_own_session();
   two_threads_in_one_session_are_a_code();
+  a_table_that_could_not_be_unbound_is_not_bound();
   an_interrupt_ends_a_lock_wait();
   nowait_and_timeout();
   stop();

@@ -8,7 +8,7 @@
 use std::ffi::CString;
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 
 use super::aligned::AlignedBuf;
 use super::file::{File, FileLock, OpenMode, Vfs, read_all, write_all};
@@ -49,16 +49,16 @@ impl RealVfs {
         options
             .read(true)
             .write(mode.write || create)
-            .create_new(create);
+            .create_new(create)
+            .custom_flags(libc::O_NONBLOCK);
         let what = if create { "create" } else { "open" };
         if mode.direct {
-            use std::os::unix::fs::OpenOptionsExt;
-            options.custom_flags(libc::O_DIRECT);
+            options.custom_flags(libc::O_NONBLOCK | libc::O_DIRECT);
             match options.open(path) {
-                Ok(file) => return Ok(RealFile::wrap(path, file, DIRECT_ALIGNMENT)),
+                Ok(file) => return RealFile::wrap(path, file, DIRECT_ALIGNMENT),
                 // A file system without direct I/O. With O_CREAT the file may exist by now.
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                    options.custom_flags(0);
+                    options.custom_flags(libc::O_NONBLOCK);
                     if create {
                         options.create_new(false).create(true);
                     }
@@ -69,7 +69,7 @@ impl RealVfs {
         let file = options
             .open(path)
             .map_err(|error| failed(what, path, &error))?;
-        Ok(RealFile::wrap(path, file, 1))
+        RealFile::wrap(path, file, 1)
     }
 }
 
@@ -129,12 +129,24 @@ impl Vfs for RealVfs {
 }
 
 impl RealFile {
-    fn wrap(path: &str, file: fs::File, alignment: usize) -> Arc<dyn File> {
-        Arc::new(RealFile {
+    /// Refuses what is no file. (Opening a FIFO would wait for a writer, but for O_NONBLOCK, which
+    /// means nothing to files.)
+    fn wrap(path: &str, file: fs::File, alignment: usize) -> Result<Arc<dyn File>> {
+        let kind = file
+            .metadata()
+            .map_err(|error| failed("stat", path, &error))?
+            .file_type();
+        if kind.is_dir() {
+            return Err(Error::io("open", path, libc::EISDIR));
+        }
+        if !kind.is_file() && !kind.is_block_device() {
+            return Err(Error::io("open", path, libc::EINVAL));
+        }
+        Ok(Arc::new(RealFile {
             path: path.into(),
             file,
             alignment: AtomicUsize::new(alignment),
-        })
+        }))
     }
 
     fn failed(&self, operation: &'static str, error: &std::io::Error) -> Error {

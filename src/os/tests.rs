@@ -24,6 +24,26 @@ fn both(name: &str, test: impl Fn(&dyn Vfs, &str)) {
 }
 
 #[test]
+fn what_is_no_file_is_not_opened_and_nothing_waits_for_it() {
+    let dir = temp_dir("no-file");
+    let (fifo, folder) = (file::join(&dir, "fifo"), file::join(&dir, "folder"));
+    let name = std::ffi::CString::new(fifo.clone()).unwrap();
+    // SAFETY: a NUL-terminated path.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    std::fs::create_dir(&folder).unwrap();
+    for mode in [OpenMode::READ, OpenMode::DIRECT] {
+        let error = RealVfs.open(&fifo, mode).unwrap_err();
+        assert!(is_errno(&error, libc::EINVAL) || is_errno(&error, libc::ENXIO));
+        assert!(error.to_string().contains("fifo"));
+        assert!(is_errno(
+            &RealVfs.open(&folder, mode).unwrap_err(),
+            libc::EISDIR
+        ));
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
 fn files_are_made_written_read_renamed_and_removed() {
     both("life", |vfs, dir| {
         let (a, b) = (file::join(dir, "a"), file::join(dir, "b"));

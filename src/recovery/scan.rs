@@ -59,7 +59,10 @@ impl LogScan {
             None => Ok(()),
             Some(space) => Err(Error::corrupt(
                 any_page_of(&self.index, space),
-                format!("redo log: no record names the file of tablespace {space}"),
+                format!(
+                    "redo log: no record names the file of tablespace {space}; if it is an undo \
+                     tablespace, its file is missing: put it back (undo001, undo002 and so on)"
+                ),
             )),
         }
     }

@@ -183,6 +183,9 @@ impl Rsegs {
         let mut found = Vec::new();
         let mut by_id: Vec<Option<Arc<Rseg>>> = (0..RSEGS_MAX).map(|_| None).collect();
         for (id, header) in slots {
+            if ctx.spaces.get(header.space).is_none() {
+                return Err(file_missing(ctx, header));
+            }
             let rseg = Arc::new(Rseg::new(id, header));
             newest = newest.max(open_one(&mut mtr, &rseg, &mut found)?);
             by_id[id.0 as usize] = Some(rseg);
@@ -252,6 +255,16 @@ impl Rsegs {
             .filter_map(|rseg| Some((rseg, rseg.oldest_no()?)))
             .min_by_key(|&(_, no)| no)
     }
+}
+
+fn file_missing(ctx: &PageCtx, header: PageId) -> Error {
+    let first = ctx.spaces.undo_path(1);
+    Error::corrupt(
+        header,
+        format!(
+            "a rollback segment is there, but of the files {first} and so on none is that undo tablespace: put it back"
+        ),
+    )
 }
 
 /// Reads one segment's header and slots; returns the largest id or number it tells of.

@@ -3,11 +3,12 @@
 
 use super::assert_sound;
 use crate::corrupt::host as limited;
-use crate::support::host::Host;
+use crate::support::host::{Host, command, run_script, script_ok};
 use crate::support::scratch::{Scratch, copy_dir};
 use crate::support::stock::{self, Stock};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// Errors end no script. Pages are written when the log asks for it, hardly before.
@@ -380,4 +381,29 @@ fn a_transaction_that_fills_the_log_can_be_rolled_back() {
         assert_sound(&mut host, table);
     }
     host.quit();
+}
+
+/// The start ends, and says which file it is.
+fn does_not_start(datadir: &Path, word: &str) {
+    let output = run_script(&mut command(datadir), b"SELECT 1;");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "started:\n{errors}");
+    assert!(errors.contains(word), "{word}:\n{errors}");
+}
+
+#[test]
+fn an_undo_tablespace_that_is_away_or_no_file_is_named() {
+    let scratch = Scratch::new("missing-undo");
+    let datadir = scratch.dir("d");
+    script_ok(&datadir, &["--innodb-undo-tablespaces=2"], b"SELECT 1;");
+    let (undo, away) = (datadir.join("undo002"), scratch.path().join("undo002"));
+    fs::rename(&undo, &away).expect("the file is there");
+    does_not_start(&datadir, "undo001 and so on");
+    // A FIFO without a writer: whoever opens it as a file waits.
+    let made = Command::new("mkfifo").arg(&undo).status();
+    assert!(made.expect("mkfifo runs").success());
+    does_not_start(&datadir, "undo002");
+    fs::remove_file(&undo).expect("it is there");
+    fs::rename(&away, &undo).expect("the file is there");
+    script_ok(&datadir, &[], b"SELECT 1;");
 }

@@ -44,7 +44,7 @@ test-build:
 	@$(MAKE) --no-print-directory build PROFILE=debug
 
 test: test-build
-	$(CARGO) test --no-fail-fast
+	$(CARGO) test --no-fail-fast && $(CARGO) test --manifest-path tests/models/Cargo.toml
 
 # Very many runs want a fast build with all assertions: the profile "soak".
 SOAK_DIR ?= $(TARGET)

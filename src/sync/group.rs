@@ -3,7 +3,7 @@
 //! The first caller becomes the leader; the others sleep until a leader's result covers them. When a
 //! leader is done, everybody covered wakes, and one who is not becomes the next leader.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use super::raw::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::futex;
 use super::order::{self, Rank};
@@ -51,7 +51,7 @@ pub struct GroupLock {
     /// Looks at `reached` before a caller sleeps behind a leader.
     spins: u32,
     reached: AtomicU64,
-    state: std::sync::Mutex<State>,
+    state: super::raw::Mutex<State>,
 }
 
 impl GroupLock {
@@ -61,7 +61,7 @@ impl GroupLock {
             rank,
             spins: 0,
             reached: AtomicU64::new(reached),
-            state: std::sync::Mutex::new(State {
+            state: super::raw::Mutex::new(State {
                 led: false,
                 spinning: false,
                 failed: false,
@@ -141,7 +141,7 @@ impl GroupLock {
             if self.reached() != before {
                 return;
             }
-            std::hint::spin_loop();
+            super::raw::spin_loop();
         }
     }
 
@@ -198,7 +198,7 @@ impl GroupLock {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> super::raw::MutexGuard<'_, State> {
         self.state
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)

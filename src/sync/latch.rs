@@ -12,7 +12,7 @@
 //!
 //! The latch has no owner field: a guard may be kept in a mini-transaction and released in any order.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use super::raw::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::futex;
 use super::order::{self, Rank};
@@ -106,7 +106,7 @@ impl Latch {
             if self.try_upgrade() {
                 return;
             }
-            std::hint::spin_loop();
+            super::raw::spin_loop();
         }
         self.waiters.fetch_add(UX_WAITER, Ordering::SeqCst);
         loop {
@@ -249,7 +249,7 @@ impl Latch {
     fn lock_slow(&self, mode: Mode) {
         for spin in 0..SPINS {
             for _ in 0..1 + spin / 4 {
-                std::hint::spin_loop();
+                super::raw::spin_loop();
             }
             if self.try_mode(mode) {
                 return;

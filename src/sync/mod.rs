@@ -23,6 +23,7 @@ pub mod mutex;
 pub mod once;
 pub mod order;
 pub mod prefetch;
+pub mod raw;
 pub mod ring;
 pub mod rwlock;
 pub mod slots;
@@ -38,11 +39,11 @@ pub use mutex::{Condvar, Mutex, MutexGuard};
 pub use once::Once;
 pub use order::Rank;
 pub use prefetch::prefetch;
+pub use raw::atomic;
 pub use ring::{Ring, RingReader};
 pub use rwlock::{ReadGuard, RwLock, WriteGuard};
 pub use slots::Slots;
 pub use std::sync::Arc;
-pub use std::sync::atomic;
 pub use watermark::Watermark;
 
 /// Keeps a value on cache lines of its own, so that neighbours do not share its traffic.

@@ -13,7 +13,7 @@ use super::order::{self, Rank};
 #[derive(Debug)]
 pub struct Mutex<T: ?Sized> {
     rank: Rank,
-    inner: std::sync::Mutex<T>,
+    inner: super::raw::Mutex<T>,
 }
 
 /// Holds a `Mutex`.
@@ -21,7 +21,7 @@ pub struct Mutex<T: ?Sized> {
 pub struct MutexGuard<'a, T: ?Sized> {
     rank: Rank,
     /// `None` only inside `Condvar::wait`.
-    inner: Option<std::sync::MutexGuard<'a, T>>,
+    inner: Option<super::raw::MutexGuard<'a, T>>,
 }
 
 impl<T> Mutex<T> {
@@ -29,7 +29,7 @@ impl<T> Mutex<T> {
     pub const fn new(rank: Rank, value: T) -> Mutex<T> {
         Mutex {
             rank,
-            inner: std::sync::Mutex::new(value),
+            inner: super::raw::Mutex::new(value),
         }
     }
 
@@ -60,8 +60,8 @@ impl<T: ?Sized> Mutex<T> {
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         let inner = match self.inner.try_lock() {
             Ok(inner) => inner,
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(std::sync::TryLockError::WouldBlock) => return None,
+            Err(super::raw::TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(super::raw::TryLockError::WouldBlock) => return None,
         };
         order::acquired(self.rank);
         Some(MutexGuard {
@@ -102,12 +102,12 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
 
 /// A condition variable for `Mutex`.
 #[derive(Debug, Default)]
-pub struct Condvar(std::sync::Condvar);
+pub struct Condvar(super::raw::Condvar);
 
 impl Condvar {
     /// A condition nobody waits for.
     pub const fn new() -> Condvar {
-        Condvar(std::sync::Condvar::new())
+        Condvar(super::raw::Condvar::new())
     }
 
     /// Releases the mutex, sleeps until notified (or spuriously), takes the mutex again.

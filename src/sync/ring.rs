@@ -7,8 +7,8 @@
 //! until it is consumed, by the one `RingReader`; and it is reserved again only after that
 //! (`reserve` waits for `consumed`).
 
+use super::raw::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::Padded;
 use super::watermark::{WINDOW, Watermark};
@@ -78,7 +78,8 @@ impl Ring {
             memory,
             size: size as u64,
             reserved: Padded(AtomicU64::new(start)),
-            filled: Watermark::new(start, WINDOW),
+            // No more than the ring can be under way; far less is.
+            filled: Watermark::new(start, (size as u64).next_power_of_two().min(WINDOW)),
             consumed: Padded(AtomicU64::new(floor)),
             reader_taken: AtomicBool::new(false),
         };

@@ -5,7 +5,7 @@
 //! word is never cleared: a word left from an earlier lap holds an end that is not above the
 //! watermark, so it cannot be taken for a link).
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use super::raw::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::prefetch::prefetch_value;
@@ -120,7 +120,7 @@ impl Pause {
     pub fn pause(&mut self) {
         self.0 = self.0.saturating_add(1);
         match self.0 {
-            0..=100 => std::hint::spin_loop(),
+            0..=100 => super::raw::spin_loop(),
             101..=200 => {
                 // SAFETY: sched_yield has no arguments and no memory effects.
                 unsafe {

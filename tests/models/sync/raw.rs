@@ -1,0 +1,5 @@
+//! The scheduler's primitives: each use is a point where another task may go on.
+
+pub use shuttle::hint::spin_loop;
+pub use shuttle::sync::atomic;
+pub use shuttle::sync::{Condvar, Mutex, MutexGuard, TryLockError};

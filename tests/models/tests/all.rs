@@ -188,7 +188,8 @@ fn the_watermark_passes_no_gap_and_stops_at_none() {
 fn group_commit_acknowledges_what_was_done_and_leaves_nobody_asleep() {
     check(2400, || {
         let shared = Arc::new((
-            GroupLock::new(Rank::None, 0),
+            // As the log has it: the first who must wait spins a little.
+            GroupLock::new(Rank::None, 0).spinning(3),
             AtomicU64::new(0),
             AtomicU64::new(0),
         ));

@@ -43,7 +43,7 @@ sanitize() {
     echo "== $1 sanitizer"
     # Planted bugs run other tests to see them fail.
     RUSTFLAGS="-Zsanitizer=$1" CARGO_TARGET_DIR="$target/$1-sanitizer" XTRADB_SEEDS=6 \
-        ASAN_OPTIONS=detect_leaks=1 TSAN_OPTIONS="halt_on_error=0 suppressions=$PWD/tools/tsan.txt" \
+        ASAN_OPTIONS=detect_leaks=1 TSAN_OPTIONS=halt_on_error=0 \
         cargo +nightly test -Zbuild-std --target $host --lib -- --skip planted ${SANITIZE_TESTS:-}
 }
 

@@ -202,7 +202,8 @@ typedef struct xt_table_info {
 #define XT_TABLE_CORRUPT 2u      /* damage is known */
 #define XT_TABLE_READ_ONLY 4u
 #define XT_TABLE_TEMPORARY 8u
-#define XT_TABLE_NO_COLLATION 16u /* the host lacks a collation: readable in clustered order only */
+#define XT_TABLE_NO_COLLATION 16u /* the host lacks a collation: readable in clustered order, and by keys that do
+                                     without it; writing it gives XT_COLLATION_UNKNOWN */
 
 /* ---- open, bind, close ----------------------------------------------------------------------- */
 
@@ -212,7 +213,8 @@ typedef struct xt_table_info {
 /** Opens a table. `name` is "database/table" as the dictionary spells it (MariaDB's file-name
  *  encoding, "@0024"; a leading "./" or directory is ignored). `def` must agree with the dictionary:
  *  same columns in the same order, keys found by name. The session is only used for errors; the
- *  handle is not bound yet.
+ *  handle is not bound yet. The host is asked for the collations of all keys now, with nothing
+ *  latched; without that of the clustered key there is no order to read in.
  *  Owner: caller; table_close. Thread: owner. Codes: common, XT_NO_SUCH_TABLE,
  *  XT_TABLE_NEEDS_UPGRADE, XT_TABLESPACE_MISSING, XT_CRASHED, XT_COLLATION_UNKNOWN,
  *  XT_UNSUPPORTED, XT_DECRYPTION_FAILED. */
@@ -256,7 +258,7 @@ typedef struct xt_table_use {
  *  read or write. Resets the column set to "all" and every table_extra switch. Binding a handle
  *  that is bound already binds it anew. statement_begin comes first.
  *  Thread: owner of both. Codes: common, XT_WRONG_ORDER, XT_TABLE_DEF_CHANGED, XT_READ_ONLY,
- *  XT_TABLESPACE_MISSING, XT_TRX_ABORTED, XT_LOCK_WAIT_TIMEOUT. */
+ *  XT_TABLESPACE_MISSING, XT_TRX_ABORTED, XT_LOCK_WAIT_TIMEOUT, XT_COLLATION_UNKNOWN (to write). */
 typedef xt_status xt_table_use_fn(xt_table *table, xt_session *session, const xt_table_use *use);
 
 /** Ends the statement's use: scans end, BLOB memory is freed, the handle is unbound. A handle that

@@ -33,6 +33,7 @@ pub(super) fn code_of(error: &Error) -> c::xt_status {
         Error::TablespaceExists(_) => c::XT_TABLESPACE_EXISTS,
         Error::Busy(_) => c::XT_BUSY,
         Error::Unsupported(_) => c::XT_UNSUPPORTED,
+        Error::CollationUnknown(_) => c::XT_COLLATION_UNKNOWN,
         Error::Invalid(_) => c::XT_INVALID,
         Error::Corrupt(_) => c::XT_CRASHED,
         Error::Io(_) => c::XT_IO,

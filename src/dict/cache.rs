@@ -78,7 +78,20 @@ impl Dict {
         let header = boot::read_header(ctx)?;
         let wired = boot::hard_wired(&header)?;
         let space = ctx.spaces.find(SpaceId::SYSTEM)?;
-        let open = |table: Table| open_with(table, &space, TrxId(0), 0, false, &locks, &collations);
+        // The dictionary's names are in order without the host.
+        let open = |table: Table| {
+            let known = vec![None; table.indexes.len()].into();
+            open_with(
+                table,
+                &space,
+                TrxId(0),
+                0,
+                false,
+                known,
+                &locks,
+                &collations,
+            )
+        };
         let sys = SystemTrees {
             tables: open(wired.tables),
             columns: open(wired.columns),
@@ -329,6 +342,8 @@ impl Dict {
             .map_err(|e| e.in_file(&space.path()))
             .map_err(named)?;
         let read_only = ctx.spaces.places().read_only || cannot_write(&table);
+        // Asks the host, which no latch of a page may be held for.
+        let unknown = table.unknown_collations(&*self.collations);
         let indexes = load::index_rows(ctx, &self.sys, row.id)?;
         let created = indexes.first().map_or(TrxId(0), |index| index.created);
         Ok(open_with(
@@ -337,6 +352,7 @@ impl Dict {
             created,
             last_autoinc,
             read_only,
+            unknown,
             &self.locks,
             &self.collations,
         ))
@@ -426,12 +442,14 @@ impl DictGuard<'_> {
     }
 }
 
+#[expect(clippy::too_many_arguments, reason = "the parts of an open table")]
 fn open_with(
     table: Table,
     space: &Arc<Space>,
     created: TrxId,
     last_autoinc: u64,
     read_only: bool,
+    unknown_collations: Box<[Option<u16>]>,
     locks: &Arc<LockTable>,
     collations: &Arc<dyn CollationSource>,
 ) -> Arc<OpenTable> {
@@ -446,11 +464,12 @@ fn open_with(
         created,
         last_autoinc,
         read_only,
+        unknown_collations,
     ))
 }
 
 /// True if the table has an index whose entries this version cannot make, so that no row may change:
-/// full text, R-trees, keys on virtual columns, and text in an order that the host does not know.
+/// full text, R-trees, keys on virtual columns.
 fn cannot_write(table: &Table) -> bool {
     let beyond = IndexType::FULLTEXT | IndexType::SPATIAL | IndexType::HAS_VIRTUAL;
     table.indexes.iter().any(|index| index.ty.has(beyond))

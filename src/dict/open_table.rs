@@ -20,6 +20,8 @@ pub struct OpenTable {
     space: Arc<Space>,
     created: TrxId,
     read_only: bool,
+    /// By index, a collation that the host lacks.
+    unknown_collations: Box<[Option<u16>]>,
     corrupt: AtomicBool,
     /// The next AUTO_INCREMENT value; 1 at least.
     autoinc: Mutex<u64>,
@@ -53,8 +55,10 @@ impl OpenTable {
         created: TrxId,
         last_autoinc: u64,
         read_only: bool,
+        unknown_collations: Box<[Option<u16>]>,
     ) -> OpenTable {
         OpenTable {
+            unknown_collations,
             def,
             trees: trees.into(),
             space,
@@ -120,7 +124,29 @@ impl OpenTable {
             let why = "the index is flagged as damaged";
             return Err(Error::corrupt_bytes(why).in_index(self.name(), &index.name));
         }
+        self.check_collation(position)?;
         Ok(tree)
+    }
+
+    /// Errors: `CollationUnknown` if no place can be found in index `position`.
+    pub fn check_collation(&self, position: usize) -> Result<()> {
+        match self.unknown_collations[position] {
+            None => Ok(()),
+            Some(id) => Err(Error::CollationUnknown(
+                format!(
+                    "collation {id} of index {} of table {}: its rows can be read in the order of the \
+                     clustered index only",
+                    self.trees[position].index().name,
+                    self.name()
+                )
+                .into(),
+            )),
+        }
+    }
+
+    /// Errors: `CollationUnknown` if an index could not be kept up.
+    pub fn check_collations(&self) -> Result<()> {
+        (0..self.unknown_collations.len()).try_for_each(|position| self.check_collation(position))
     }
 
     /// The tablespace.
@@ -144,6 +170,14 @@ impl OpenTable {
     /// True if rows may not be changed: an index is there that this version cannot keep up.
     pub fn is_read_only(&self) -> bool {
         self.read_only
+    }
+
+    /// Errors: `ReadOnly`; `CollationUnknown` if an index could not be kept up.
+    pub fn check_writable(&self) -> Result<()> {
+        match self.read_only {
+            true => Err(Error::ReadOnly),
+            false => self.check_collations(),
+        }
     }
 
     /// True if damage was met.

@@ -67,7 +67,7 @@ impl Check<'_> {
         let table = self.table;
         let tree = match table.tree(position) {
             Ok(tree) => tree,
-            Err(Error::Unsupported(_)) => return Ok(false),
+            Err(Error::Unsupported(_) | Error::CollationUnknown(_)) => return Ok(false),
             Err(error) => return self.damaged(error).map(|()| false),
         };
         let walked = session.run(Patience::NoWait, |op| {

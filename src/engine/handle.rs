@@ -60,7 +60,7 @@ impl TableHandle {
     ///
     /// # Errors
     /// `NoSuchTable`, `TablespaceMissing`, `Corrupt`, `Invalid` (template and table differ),
-    /// `Unsupported`.
+    /// `Unsupported`, `CollationUnknown` (the rows' own order).
     pub fn open(
         engine: &Arc<Engine>,
         name: &str,
@@ -71,6 +71,7 @@ impl TableHandle {
         let _ = flags;
         let image = Arc::new(image);
         let table = engine.dict().open_table(engine.ctx(), name)?;
+        table.check_collation(0)?;
         let template = Template::new(image.clone(), table.def())?;
         let mut columns = Vec::new();
         fill_columns(&mut columns, &image, None);
@@ -136,7 +137,8 @@ impl TableHandle {
             },
             flags: TableFlags {
                 corrupt: self.table.is_corrupt(),
-                read_only: self.table.is_read_only() || self.engine.is_read_only(),
+                read_only: self.table.is_read_only(),
+                no_collation: self.table.check_collations().is_err(),
                 ..TableFlags::default()
             },
             version: TrxId(0),
@@ -156,8 +158,8 @@ impl TableHandle {
         if self.table.is_retired() {
             self.open_again()?;
         }
-        if how.write && (self.table.is_read_only() || self.engine.is_read_only()) {
-            return Err(Error::ReadOnly);
+        if how.write {
+            self.table.check_writable()?;
         }
         self.in_use.enter()?;
         session.start(false);

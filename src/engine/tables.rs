@@ -38,7 +38,7 @@ impl Engine {
     ///
     /// # Errors
     /// `TableExists`, `TablespaceExists`, `KeyTooLong`, `RowTooLarge`, `Unsupported`, `ReadOnly`,
-    /// `NoSpace`, `Io`.
+    /// `CollationUnknown`, `NoSpace`, `Io`.
     pub fn create_table(
         &self,
         session: &mut Session,
@@ -58,9 +58,26 @@ impl Engine {
             strict: session.settings().is_on(ids::STRICT_MODE),
         };
         let def = define(&new, limits)?;
+        self.check_collations(&def.clone().build()?)?;
         let first = options.auto_increment;
         self.change(session, |ddl, trx| ddl.create(trx, def.clone(), first))?;
         Ok(())
+    }
+
+    /// Errors: `CollationUnknown` if the host does not know the order of an index.
+    fn check_collations(&self, def: &schema::Table) -> Result<()> {
+        let unknown = def.unknown_collations(&**self.dict().collations());
+        let found = def.indexes.iter().zip(&unknown);
+        match found.filter_map(|(index, id)| Some((index, (*id)?))).next() {
+            None => Ok(()),
+            Some((index, id)) => Err(Error::CollationUnknown(
+                format!(
+                    "collation {id} of index {} of table {}",
+                    index.name, def.name
+                )
+                .into(),
+            )),
+        }
     }
 
     /// The row format asked for; refuses options of later versions.
@@ -215,6 +232,7 @@ impl Engine {
                 discarded: def.is_discarded(),
                 corrupt: open.as_ref().is_some_and(|table| table.is_corrupt()),
                 read_only: self.is_read_only() || open.is_some_and(|table| table.is_read_only()),
+                no_collation: self.check_collations(&def).is_err(),
                 ..TableFlags::default()
             },
             version: TrxId(0),

@@ -19,6 +19,8 @@ pub struct RowPurger<'e> {
     pub skipped: AtomicU64,
     /// The next record is of a table whose file may come back, or the log has no room for purge before.
     pub blocked: AtomicBool,
+    /// The next record is of a table that this host cannot change.
+    blocked_for_good: AtomicBool,
 }
 
 impl<'e> RowPurger<'e> {
@@ -30,6 +32,7 @@ impl<'e> RowPurger<'e> {
             tables,
             skipped: AtomicU64::new(0),
             blocked: AtomicBool::new(false),
+            blocked_for_good: AtomicBool::new(false),
         }
     }
 
@@ -37,7 +40,7 @@ impl<'e> RowPurger<'e> {
     /// bounded by it. So is the history that waits here.
     fn block(&self, why: Error) -> Result<()> {
         if !self.blocked.swap(true, Ordering::AcqRel) {
-            log::warn!("purge waits for a missing file: {why}");
+            log::warn!("purge waits: {why}");
         }
         Err(why)
     }
@@ -46,7 +49,8 @@ impl<'e> RowPurger<'e> {
 impl RecordPurger for RowPurger<'_> {
     fn is_blocked(&self) -> bool {
         self.blocked.load(Ordering::Acquire) && {
-            let waits = self.ctx.spaces.is_waiting_for_files();
+            let waits = self.ctx.spaces.is_waiting_for_files()
+                || self.blocked_for_good.load(Ordering::Acquire);
             self.blocked.store(waits, Ordering::Release);
             waits
         }
@@ -69,6 +73,11 @@ impl RecordPurger for RowPurger<'_> {
         );
         match done {
             Err(missing @ Error::TablespaceMissing(_)) if waits => self.block(missing),
+            // Another host may know it: its history stays.
+            Err(unknown @ Error::CollationUnknown(_)) => {
+                self.blocked_for_good.store(true, Ordering::Release);
+                self.block(unknown)
+            }
             // Damage in one table stops nothing else; the table's own reads report it.
             Err(Error::Corrupt(_) | Error::Unsupported(_) | Error::TablespaceMissing(_)) => {
                 self.skipped.fetch_add(1, Ordering::Relaxed);

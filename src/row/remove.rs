@@ -64,6 +64,7 @@ impl Tables for DictTables<'_> {
                 Err(Error::NoSuchTable(_)) => return Ok(None),
                 Err(error) => return Err(error),
             };
+            table.check_collations()?;
             if let Ok(in_use) = table.enter() {
                 return Ok(Some(Arc::new(in_use)));
             }

@@ -96,7 +96,11 @@ pub fn rollback_to(
 fn is_of_a_table(error: &Error) -> bool {
     matches!(
         error,
-        Error::Corrupt(_) | Error::Io(_) | Error::TablespaceMissing(_) | Error::Unsupported(_)
+        Error::Corrupt(_)
+            | Error::Io(_)
+            | Error::TablespaceMissing(_)
+            | Error::Unsupported(_)
+            | Error::CollationUnknown(_)
     )
 }
 

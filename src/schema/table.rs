@@ -1,5 +1,6 @@
 //! Tables.
 
+use crate::host::collation::CollationSource;
 use crate::words::{Error, PageNo, Result, SpaceId, TableId};
 
 use super::column::{Column, VirtualColumn};
@@ -200,6 +201,24 @@ impl Table {
                 .iter()
                 .any(|f| f.column == FieldColumn::Stored(ordinal))
         })
+    }
+
+    /// For each index, the first of its collations that the host does not know: nobody can find a place
+    /// in its order.
+    pub fn unknown_collations(&self, collations: &dyn CollationSource) -> Box<[Option<u16>]> {
+        let unknown = |index: &Index| {
+            let has_order = !index.ty.has(IndexType::FULLTEXT | IndexType::SPATIAL);
+            let key = if index.is_clustered() {
+                index.n_uniq as usize
+            } else {
+                index.fields.len()
+            };
+            let mut used = index.fields[..key]
+                .iter()
+                .filter_map(|field| field.kind.collation());
+            used.find(|&id| has_order && !collations.knows(id))
+        };
+        self.indexes.iter().map(unknown).collect()
     }
 
     /// True if an index of words belongs to it.

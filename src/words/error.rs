@@ -85,6 +85,8 @@ pub enum Error {
     Busy(Box<str>),
     /// Known to the format or to SQL, not to this version.
     Unsupported(Box<str>),
+    /// The host cannot compare by a collation that an index is ordered by; says which and where.
+    CollationUnknown(Box<str>),
     /// The caller's argument is not acceptable; says which and why.
     Invalid(Box<str>),
     /// Bytes from disk contradict the format.
@@ -261,6 +263,7 @@ impl fmt::Display for Error {
             Error::TablespaceExists(name) => write!(f, "tablespace {name} exists already"),
             Error::Busy(why) => write!(f, "busy: {why}"),
             Error::Unsupported(what) => write!(f, "not supported: {what}"),
+            Error::CollationUnknown(what) => write!(f, "unknown to the host: {what}"),
             Error::Invalid(why) => f.write_str(why),
             Error::Corrupt(c) => c.fmt(f),
             Error::Io(e) => e.fmt(f),

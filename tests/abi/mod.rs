@@ -91,6 +91,12 @@ fn every_find_flag() {
 }
 
 #[test]
+fn a_collation_that_the_host_lacks() {
+    program("collation");
+    program_under_valgrind("collation");
+}
+
+#[test]
 
 fn tables_by_name() {
     program("ddl");

@@ -63,11 +63,11 @@ fn records_that_a_small_pool_cannot_hold_go_to_a_file() {
     // Killed in its recovery, the first one leaves the file behind.
     let mut host = Host::start(&dir, &HOST);
     host.run(b"USE d; SELECT COUNT(*) FROM t;");
+    let said = host.errors();
+    assert!(said.contains("they go to"), "{said}");
     host.kill();
     let mut host = Host::start(&dir, &HOST);
     let found = host.run(format!("USE d; {ROWS};").as_bytes());
-    let said = host.errors();
-    assert!(said.contains("they go to"), "{said}");
     assert_same("t", &found, &rows);
     assert_sound(&mut host, "t");
     host.quit();

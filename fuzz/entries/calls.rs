@@ -48,6 +48,19 @@ unsafe extern "C" fn compare(
     differing.map_or(0, |at| i32::from(padded(a, at)) - i32::from(padded(b, at)))
 }
 
+unsafe extern "C" fn sort_key(
+    _: *const c::xt_collation,
+    key: *mut u8,
+    size: u32,
+    text: *const u8,
+    length: u32,
+) -> u32 {
+    let copied = size.min(length);
+    // SAFETY: the library gives room for a key, a text, and the lengths of both.
+    unsafe { std::ptr::copy_nonoverlapping(text, key, copied as usize) };
+    copied
+}
+
 struct Shared(c::xt_collation);
 // SAFETY: constant, and its pointers lead to constants.
 unsafe impl Sync for Shared {}
@@ -62,7 +75,7 @@ static LATIN1_BIN: Shared = Shared(c::xt_collation {
     flags: c::XT_COLLATION_PAD_SPACE,
     pad_char: b' ' as u32,
     compare: Some(compare),
-    sort_key: None,
+    sort_key: Some(sort_key),
     prefix: None,
 });
 

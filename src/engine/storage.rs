@@ -51,6 +51,8 @@ pub(super) fn look(vfs: &dyn Vfs, setup: &Setup) -> Result<Found> {
         (true, _) if is_unfinished(vfs, setup, has_log)? => {}
         (true, true) => return Ok(Found::Instance),
         (false, false) => {}
+        // A creation that began anew had removed what the one before it left, but for the log.
+        (false, true) if is_log_of_creation(vfs, setup) => {}
         (true, false) => {
             return Err(Error::invalid(format!(
                 "{system} is there, but not {}/ib_logfile0: put the log back, or check \
@@ -95,6 +97,16 @@ fn is_unfinished(vfs: &dyn Vfs, setup: &Setup, has_log: bool) -> Result<bool> {
     let first = crate::format::redo_file::FIRST_LSN;
     let at_first = log.checkpoint().is_some_and(|(last, _)| last.lsn == first);
     Ok(at_first && (never_written || log.header().creator_text().starts_with("xtradb")))
+}
+
+/// True if this engine made the log and no creation has come to its end with it.
+fn is_log_of_creation(vfs: &dyn Vfs, setup: &Setup) -> bool {
+    let Ok(log) = LogFile::open(vfs, &setup.log.dir, OpenMode::READ) else {
+        return false;
+    };
+    let first = crate::format::redo_file::FIRST_LSN;
+    let at_first = log.checkpoint().is_some_and(|(last, _)| last.lsn == first);
+    at_first && log.header().creator_text().starts_with("xtradb")
 }
 
 /// Opens an instance. A log of another size than the settings say is replaced, unless changes of a missing

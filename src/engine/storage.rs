@@ -94,19 +94,22 @@ fn is_unfinished(vfs: &dyn Vfs, setup: &Setup, has_log: bool) -> Result<bool> {
         Err(_) if !never_written => return Ok(false),
         log => log?,
     };
-    let first = crate::format::redo_file::FIRST_LSN;
-    let at_first = log.checkpoint().is_some_and(|(last, _)| last.lsn == first);
-    Ok(at_first && (never_written || log.header().creator_text().starts_with("xtradb")))
+    Ok(is_at_first_checkpoint(&log) && (never_written || is_ours(&log)))
 }
 
 /// True if this engine made the log and no creation has come to its end with it.
 fn is_log_of_creation(vfs: &dyn Vfs, setup: &Setup) -> bool {
-    let Ok(log) = LogFile::open(vfs, &setup.log.dir, OpenMode::READ) else {
-        return false;
-    };
+    LogFile::open(vfs, &setup.log.dir, OpenMode::READ)
+        .is_ok_and(|log| is_at_first_checkpoint(&log) && is_ours(&log))
+}
+
+fn is_at_first_checkpoint(log: &LogFile) -> bool {
     let first = crate::format::redo_file::FIRST_LSN;
-    let at_first = log.checkpoint().is_some_and(|(last, _)| last.lsn == first);
-    at_first && log.header().creator_text().starts_with("xtradb")
+    log.checkpoint().is_some_and(|(last, _)| last.lsn == first)
+}
+
+fn is_ours(log: &LogFile) -> bool {
+    log.header().creator_text().starts_with("xtradb")
 }
 
 /// Opens an instance. A log of another size than the settings say is replaced, unless changes of a missing

@@ -202,7 +202,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// The log to go on with, if there is one below `limit`.
+    /// The log to go on with, if the batch has one left.
     fn current(&mut self, mtr: &mut Mtr<'_>) -> Result<Option<&mut Current>> {
         if self.current.is_none() {
             let Some((rseg, entry)) = self.runs.oldest() else {

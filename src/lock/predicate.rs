@@ -2,8 +2,6 @@
 //! searched. Here the predicates and when one must wait for another; queues by page are to stand in
 //! `LockTable` beside those of records and tables when R-trees come.
 
-use super::modes::Strength;
-
 /// How the rectangles of rows that a search returns lie to the rectangle it asks about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Relation {
@@ -67,7 +65,7 @@ impl Predicate {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum PredicateLock {
     /// A search that is to see the same rows again.
-    Search(Strength, Predicate),
+    Search(Predicate),
     /// An insert.
     Insert(Rectangle),
 }
@@ -78,9 +76,7 @@ impl PredicateLock {
     /// have record locks.
     pub fn waits_for(&self, other: &PredicateLock) -> bool {
         match (self, other) {
-            (PredicateLock::Insert(row), PredicateLock::Search(_, predicate)) => {
-                predicate.admits(row)
-            }
+            (PredicateLock::Insert(row), PredicateLock::Search(predicate)) => predicate.admits(row),
             _ => false,
         }
     }
@@ -110,7 +106,7 @@ mod tests {
             (Relation::Equals, [false, false, false, false, true]),
         ];
         for (relation, answers) in expected {
-            let search = PredicateLock::Search(Strength::Shared, Predicate { area, relation });
+            let search = PredicateLock::Search(Predicate { area, relation });
             let rows = [inside, around, across, away, area];
             let waits = rows.map(|row| PredicateLock::Insert(row).waits_for(&search));
             assert_eq!(waits, answers, "{relation:?}");
@@ -121,12 +117,10 @@ mod tests {
     fn searches_wait_for_nobody_and_inserts_not_for_each_other() {
         let area = rectangle((0.0, 1.0), (0.0, 1.0));
         let relation = Relation::Intersects;
-        let search = |strength| PredicateLock::Search(strength, Predicate { area, relation });
+        let search = PredicateLock::Search(Predicate { area, relation });
         let insert = PredicateLock::Insert(area);
-        for strength in [Strength::Shared, Strength::Exclusive] {
-            assert!(!search(strength).waits_for(&search(Strength::Exclusive)));
-            assert!(!search(strength).waits_for(&insert));
-        }
+        assert!(!search.waits_for(&search));
+        assert!(!search.waits_for(&insert));
         assert!(!insert.waits_for(&insert));
     }
 }

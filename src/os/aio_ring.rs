@@ -1,12 +1,15 @@
 //! One io_uring, used by one thread at a time.
 
 use io_uring::{IoUring, opcode, types};
+use std::time::Duration;
 
 use super::aio::WriteAt;
 use crate::words::{Error, Result};
 
 /// Writes under way at once.
 const DEPTH: usize = 64;
+/// Before the kernel is asked again.
+const PAUSE: Duration = Duration::from_micros(100);
 
 pub(super) struct Ring {
     ring: IoUring,
@@ -78,7 +81,8 @@ impl Ring {
             if !self.broken {
                 match self.ring.submit_and_wait(queued - ended) {
                     Ok(count) => submitted += count,
-                    Err(error) if is_passing(&error) => {}
+                    // A signal, or the kernel is short of memory: time helps.
+                    Err(error) if is_passing(&error) => std::thread::sleep(PAUSE),
                     Err(error) => {
                         log::error!("io_uring fails and is left: {error}");
                         self.broken = true;
@@ -94,7 +98,7 @@ impl Ring {
                 if ended >= submitted {
                     break;
                 }
-                std::thread::sleep(std::time::Duration::from_micros(100));
+                std::thread::sleep(PAUSE);
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::mtr::PageCtx;
 use crate::row::{Tables, purge_record};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::trx::TrxSystem;
-use crate::words::{Error, Result};
+use crate::words::{Error, Result, TableId};
 
 /// Purges rows of the tables that `tables` opens.
 pub struct RowPurger<'e> {
@@ -18,9 +18,9 @@ pub struct RowPurger<'e> {
     /// Records skipped because of damage.
     pub skipped: AtomicU64,
     /// The next record is of a table whose file may come back, or the log has no room for purge before.
-    pub blocked: AtomicBool,
-    /// The next record is of a table that this host cannot change.
-    blocked_for_good: AtomicBool,
+    blocked: AtomicBool,
+    /// The next record is of this table, in whose keys the host cannot find a place; 0: none is.
+    unordered: AtomicU64,
 }
 
 impl<'e> RowPurger<'e> {
@@ -32,7 +32,7 @@ impl<'e> RowPurger<'e> {
             tables,
             skipped: AtomicU64::new(0),
             blocked: AtomicBool::new(false),
-            blocked_for_good: AtomicBool::new(false),
+            unordered: AtomicU64::new(0),
         }
     }
 
@@ -44,13 +44,23 @@ impl<'e> RowPurger<'e> {
         }
         Err(why)
     }
+
+    /// True until the table that has no order here is dropped.
+    fn waits_for_host(&self) -> bool {
+        match self.unordered.load(Ordering::Acquire) {
+            0 => false,
+            id => matches!(
+                self.tables.open(TableId(id)),
+                Err(Error::CollationUnknown(_))
+            ),
+        }
+    }
 }
 
 impl RecordPurger for RowPurger<'_> {
     fn is_blocked(&self) -> bool {
         self.blocked.load(Ordering::Acquire) && {
-            let waits = self.ctx.spaces.is_waiting_for_files()
-                || self.blocked_for_good.load(Ordering::Acquire);
+            let waits = self.ctx.spaces.is_waiting_for_files() || self.waits_for_host();
             self.blocked.store(waits, Ordering::Release);
             waits
         }
@@ -75,7 +85,8 @@ impl RecordPurger for RowPurger<'_> {
             Err(missing @ Error::TablespaceMissing(_)) if waits => self.block(missing),
             // Another host may know it: its history stays.
             Err(unknown @ Error::CollationUnknown(_)) => {
-                self.blocked_for_good.store(true, Ordering::Release);
+                let id = record.record.table_id;
+                self.unordered.store(id.0, Ordering::Release);
                 self.block(unknown)
             }
             // Damage in one table stops nothing else; the table's own reads report it.

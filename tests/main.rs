@@ -8,8 +8,6 @@ mod datadir;
 mod engine;
 mod fuzz;
 mod host;
-mod planted;
-mod power;
 mod redo;
 mod stock;
 #[allow(

@@ -118,6 +118,9 @@ static void *open_copy(loader *l, const char *path, const char *name, char copy[
     return handle;
 }
 
+/* What a library of version 1.0 has; whoever uses a later member asks XT_API_HAS. */
+#define API_1_0_BYTES offsetof(xt_api, bulk_refused)
+
 /* Asks the library for its table and its plugins, and checks both. 0 or the code in `error`. */
 static unsigned examine(library *lib, const char *path, host_error *error)
 {
@@ -131,11 +134,11 @@ static unsigned examine(library *lib, const char *path, host_error *error)
     if (lib->api == NULL)
         return host_error_set(error, 1126, "Can't open shared library '%s' (errno: 0, it does not "
                               "speak version %u of the interface)", path, XT_ABI_MAJOR);
-    if (lib->api->abi_version >> 16 != XT_ABI_MAJOR || lib->api->struct_size < sizeof(xt_api))
+    if (lib->api->abi_version >> 16 != XT_ABI_MAJOR || lib->api->struct_size < API_1_0_BYTES)
         return host_error_set(error, 1126, "Can't open shared library '%s' (errno: 0, interface "
-                              "version %u.%u with %u bytes; this host needs %u.%u with %zu)", path,
+                              "version %u.%u with %u bytes; this host needs %u.0 with %zu)", path,
                               lib->api->abi_version >> 16, lib->api->abi_version & 0xffff,
-                              lib->api->struct_size, XT_ABI_MAJOR, XT_ABI_MINOR, sizeof(xt_api));
+                              lib->api->struct_size, XT_ABI_MAJOR, API_1_0_BYTES);
     if (lib->api->plugins == NULL ||
         lib->api->plugins(&lib->plugins, &lib->plugin_count) != XT_OK || lib->plugin_count == 0)
         return host_error_set(error, 1126, "Can't open shared library '%s' (errno: 0, it lists no "

@@ -55,6 +55,7 @@ static const struct error_text {
     {1089, "HY000",
      "Incorrect prefix key; the used key part isn't a string, the used length is longer than the key "
      "part, or the storage engine doesn't support unique prefix keys"},
+    {1091, "42000", "Can't DROP INDEX `%s`; check that it exists"},
     {1094, "HY000", "Unknown thread id: %lu"},
     {1099, "HY000", "Table '%s' was locked with a READ lock and can't be updated"},
     {1100, "HY000", "Table '%s' was not locked with LOCK TABLES"},

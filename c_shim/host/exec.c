@@ -73,7 +73,8 @@ static bool commits_first(const struct stmt *st)
     switch (st->kind) {
     case STMT_CREATE_TABLE: case STMT_DROP_TABLE: case STMT_RENAME_TABLE: case STMT_TRUNCATE:
     case STMT_CREATE_DB: case STMT_DROP_DB: case STMT_BEGIN: case STMT_LOCK_TABLES: case STMT_INSTALL:
-    case STMT_UNINSTALL: case STMT_ALTER_KEYS: case STMT_ALTER_AUTOINC: case STMT_ANALYZE:
+    case STMT_UNINSTALL: case STMT_ALTER_KEYS: case STMT_ALTER_AUTOINC: case STMT_ADD_KEYS:
+    case STMT_DROP_KEY: case STMT_ANALYZE:
     case STMT_FLUSH:
         return true;
     default:
@@ -93,7 +94,7 @@ static unsigned dispatch(session *s, struct stmt *st)
     case STMT_UPDATE: return exec_update(s, st->modify);
     case STMT_DELETE: return exec_delete(s, st->modify);
     case STMT_CREATE_TABLE: case STMT_DROP_TABLE: case STMT_RENAME_TABLE: case STMT_TRUNCATE:
-    case STMT_CREATE_DB: case STMT_DROP_DB: case STMT_ALTER_AUTOINC:
+    case STMT_CREATE_DB: case STMT_DROP_DB: case STMT_ALTER_AUTOINC: case STMT_ADD_KEYS: case STMT_DROP_KEY:
         return exec_ddl(s, st);
     case STMT_USE: return exec_use(s, st);
     case STMT_DO: return exec_do(s, st);

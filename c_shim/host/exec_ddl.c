@@ -246,15 +246,23 @@ static unsigned rename_tables(session *s, const struct stmt *st)
     return code;
 }
 
+/* The definition of a table that nobody else uses until the statement ends, and its database; NULL with an
+ * error. */
+static table_def *take_table(session *s, const struct table_name *name, const char **db)
+{
+    *db = resolve_db(s, name);
+    if (!*db || !mdl_lock(s, *db, name->name, MDL_EXCLUSIVE))
+        return NULL;
+    tables_close_everywhere(s->h, *db, name->name);
+    return catalog_get(s, *db, name->name);
+}
+
 static unsigned truncate_table(session *s, const struct table_name *name)
 {
     engine *e;
     struct part *p;
-    const char *db = resolve_db(s, name);
-    if (!db || !mdl_lock(s, db, name->name, MDL_EXCLUSIVE))
-        return s->diag.error;
-    tables_close_everywhere(s->h, db, name->name);
-    table_def *def = catalog_get(s, db, name->name);
+    const char *db;
+    table_def *def = take_table(s, name, &db);
     if (!def)
         return s->diag.error;
     unsigned code = engine_part(s, def->engine_name, &e, &p);
@@ -334,6 +342,110 @@ static unsigned alter_autoinc(session *s, const struct stmt *st)
     return rc ? se_error(s, rc, o->def, o->handle) : code;
 }
 
+/* The statement that would create the table now. */
+static struct create_table *create_of(session *s, const table_def *def)
+{
+    struct strbuf text = {0};
+    tabledef_print(def, def->name, false, 0, &text);
+    char *copy = arena_strndup(&s->arena, text.data, text.len);
+    buf_free(&text);
+    struct stmt *st = sql_parse(s, &s->arena, copy, strlen(copy));
+    return st ? st->create : NULL;
+}
+
+static bool add_specs(session *s, struct create_table *ct, const struct create_table *added)
+{
+    uint32_t count = ct->key_count + added->key_count;
+    struct key_spec *keys = arena_alloc(&s->arena, (count + 1) * sizeof *keys);
+    for (uint32_t i = 0; i < count; i++)
+        keys[i] = i < ct->key_count ? ct->keys[i] : added->keys[i - ct->key_count];
+    ct->keys = keys;
+    ct->key_count = count;
+    for (uint32_t i = 0; i < added->key_count; i++)
+        if (added->keys[i].flags & KEY_PRIMARY) {
+            sql_error(s, 1235, "ADD PRIMARY KEY");
+            return false;
+        }
+    return true;
+}
+
+static bool drop_spec(session *s, struct create_table *ct, const char *name)
+{
+    for (uint32_t i = 0; i < ct->key_count; i++)
+        if (ct->keys[i].name && !strcasecmp(ct->keys[i].name, name) && !(ct->keys[i].flags & KEY_PRIMARY)) {
+            for (ct->key_count--; i < ct->key_count; i++)
+                ct->keys[i] = ct->keys[i + 1];
+            return true;
+        }
+    sql_error(s, 1091, name);
+    return false;
+}
+
+static unsigned add_keys(session *s, engine *e, struct part *p, const table_def *next)
+{
+    uint8_t *row = arena_alloc(&s->arena, next->row_length);
+    uint32_t key = NO_KEY;
+    memcpy(row, next->defaults, next->row_length);
+    int rc = e->ops->add_keys ? e->ops->add_keys(e, p->es, next, row, &key) : SE_UNSUPPORTED;
+    if (rc == SE_FOUND_DUPP_KEY && key < next->key_count)
+        return sql_error(s, 1062, key_text(&s->arena, next, key, row), next->keys[key].name);
+    return rc ? se_error(s, rc, next, NULL) : 0;
+}
+
+/* The definition may lack a key that the engine has, so it changes first when one is dropped, and last when
+ * one is added. */
+static unsigned store_and_drop(session *s, engine *e, struct part *p, table_def *def, table_def *next,
+                               const char *name)
+{
+    bool kept = e->ops->drop_key && !def->from_engine;
+    if (!kept)
+        catalog_release(s->h, next);
+    else if (!catalog_store(s, next))
+        return s->diag.error;
+    if (!e->ops->drop_key)
+        return se_error(s, SE_UNSUPPORTED, def, NULL);
+    int rc = e->ops->drop_key(e, p->es, def->db, def->name, name);
+    if (rc && !def->from_engine) {
+        catalog_ref(s->h, def);
+        catalog_store(s, def);
+    }
+    return rc ? se_error(s, rc, def, NULL) : 0;
+}
+
+static unsigned change_keys(session *s, const struct stmt *st)
+{
+    engine *e = NULL;
+    struct part *p = NULL;
+    bool adds = st->kind == STMT_ADD_KEYS;
+    const struct table_name *name = &st->tables[0];
+    const char *db;
+    table_def *def = take_table(s, name, &db);
+    if (!def)
+        return s->diag.error;
+    uint32_t collation = s->collation;
+    s->collation = COLL_UTF8MB4;
+    struct create_table *ct = create_of(s, def);
+    bool changed = ct && (adds ? add_specs(s, ct, st->create) : drop_spec(s, ct, st->name));
+    table_def *next = changed ? tabledef_build(s, ct, db, COLL_UTF8MB4) : NULL;
+    s->collation = collation;
+    unsigned code = next ? engine_part(s, def->engine_name, &e, &p) : s->diag.error;
+    if (!code && adds) {
+        code = add_keys(s, e, p, next);
+        if (code || def->from_engine)
+            catalog_release(s->h, next);
+        else if (!catalog_store(s, next))
+            code = s->diag.error;
+    } else if (!code) {
+        code = store_and_drop(s, e, p, def, next, st->name);
+    } else if (next) {
+        catalog_release(s->h, next);
+    }
+    if (def->from_engine)
+        catalog_forget(s->h, db, name->name);
+    catalog_release(s->h, def);
+    return code;
+}
+
 unsigned exec_ddl(session *s, struct stmt *st)
 {
     uint64_t affected = 0;
@@ -348,6 +460,8 @@ unsigned exec_ddl(session *s, struct stmt *st)
         affected = !code && !s->diag.count;
         break;
     case STMT_DROP_DB: code = drop_database(s, st, &affected); break;
+    case STMT_ADD_KEYS:
+    case STMT_DROP_KEY: code = change_keys(s, st); break;
     default: code = alter_autoinc(s, st);
     }
     unsigned end = statement_finish(s, !code);

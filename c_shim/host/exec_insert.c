@@ -20,6 +20,7 @@ struct inserter {
     uint64_t inserted, deleted, updated, touched, first_id, rows;
     uint64_t reserved_next, reserved_left;
     bool generated;         /* the row has an AUTO_INCREMENT value of ours */
+    bool bulk;              /* the engine was told that several rows come */
 };
 
 static uint32_t column_by_name(const table_def *def, const char *name)
@@ -384,6 +385,26 @@ static unsigned prepare(struct inserter *in, session *s, struct insert *ins)
     return rc ? se_error(s, rc, in->def, in->t) : 0;
 }
 
+/* Several plain rows: the engine may collect them. */
+static unsigned bulk_begin(struct inserter *in)
+{
+    const struct se_ops *ops = in->t->eng->ops;
+    bool many = in->ins->query || in->ins->row_count > 1;
+    in->bulk = many && !in->ins->ignore && !in->ins->replace && !in->ins->on_duplicate_count && ops->bulk_begin;
+    int rc = in->bulk ? ops->bulk_begin(in->t, in->ins->query ? 0 : in->ins->row_count) : SE_OK;
+    return rc ? se_error(in->s, rc, in->def, in->t) : 0;
+}
+
+static unsigned bulk_end(struct inserter *in)
+{
+    const struct se_ops *ops = in->t->eng->ops;
+    int rc = in->bulk ? ops->bulk_end(in->t) : SE_OK;
+    uint32_t key = rc == SE_FOUND_DUPP_KEY ? ops->error_key(in->t) : NO_KEY;
+    if (key < in->def->key_count && ops->bulk_refused && ops->bulk_refused(in->t, in->row) == SE_OK)
+        return duplicate_error(in, key, in->row);
+    return rc ? se_error(in->s, rc, in->def, in->t) : 0;
+}
+
 static void report(struct inserter *in)
 {
     session *s = in->s;
@@ -409,7 +430,11 @@ unsigned exec_insert(session *s, struct insert *ins)
     struct inserter in;
     unsigned code = prepare(&in, s, ins);
     if (!code)
+        code = bulk_begin(&in);
+    if (!code)
         code = ins->query ? insert_query(&in) : insert_all(&in);
+    if (!code)
+        code = bulk_end(&in);
     unsigned end = statement_finish(s, !code);
     code = code ? code : end;
     if (!code)

@@ -294,6 +294,16 @@ struct se_ops {
     /* From any thread, while the session is open: does its statement wait for a lock now? False as
      * soon as the lock is granted, even if the waiter has not woken yet. For the script runner. */
     bool (*waits_for_lock)(engine *e, void *es);
+
+    /* About `rows` write_row calls follow (0: unknown), and they are over. bulk_end may find the duplicate:
+     * bulk_refused puts its key columns into a row. All may be NULL. */
+    int (*bulk_begin)(se_table *t, uint64_t rows);
+    int (*bulk_end)(se_table *t);
+    int (*bulk_refused)(se_table *t, uint8_t *row);
+    /* Adds the keys of `def` that the engine does not have; drops one. On SE_FOUND_DUPP_KEY *key and the key's
+     * columns in `row` say which entry. May be NULL. */
+    int (*add_keys)(engine *e, void *es, const table_def *def, uint8_t *row, uint32_t *key);
+    int (*drop_key)(engine *e, void *es, const char *db, const char *name, const char *key);
 };
 
 /* A loaded engine: made by heap_engine_new() or xt_engine_new(), owned by the registry. */
@@ -374,6 +384,7 @@ struct host {
     size_t setting_count;
     pthread_mutex_t lock;        /* sessions, registry */
     session *sessions;           /* linked by session->next */
+    const engine *leaving;       /* sessions that hold nothing of it begin no statement meanwhile */
     uint32_t next_session_id;
     void *registry;              /* registry.c */
     void *catalog;               /* catalog.c */
@@ -398,7 +409,9 @@ void session_interrupt(session *s);
  * (se_ops.waits_for_lock) or of the host's own? */
 bool session_waits_for_lock(session *s);
 /* For UNINSTALL, with host->lock held by the caller: another session than `but` that runs a statement
- * or has a transaction open in `e`; its id, or 0 when there is none. */
+ * or has a transaction open in `e`; its id, or 0 when there is none. Lets the ones that are at work
+ * come to their end first, up to a second (the lock is given back meanwhile), but does not wait for a
+ * transaction in which nothing happens. Until host->leaving is NULL again nobody begins anew. */
 uint32_t session_engine_user(host *h, const engine *e, const session *but);
 /* For UNINSTALL, with host->lock held and no users: closes every session's handles and part in `e`. */
 void session_forget_engine(host *h, engine *e);

@@ -194,8 +194,13 @@ static void p_drop(struct parser *p, struct stmt *st)
         st->kind = STMT_DROP_DB;
         st->if_exists = p_accept2(p, "IF", "EXISTS");
         st->name = p_name(p);
+    } else if (p_accept(p, "INDEX")) {
+        st->kind = STMT_DROP_KEY;
+        st->name = p_name(p);
+        p_expect(p, "ON");
+        P_PUSH(p, st->tables, st->table_count) = p_table_name(p);
     } else if (p_is(p, "VIEW") || p_is(p, "TRIGGER") || p_is(p, "PROCEDURE") || p_is(p, "FUNCTION") ||
-               p_is(p, "INDEX") || p_is(p, "EVENT") || p_is(p, "USER")) {
+               p_is(p, "EVENT") || p_is(p, "USER")) {
         p_error(p, 1235, arena_printf(p->arena, "DROP %s", p->token.text));
     } else {
         p_syntax_error(p);
@@ -228,6 +233,10 @@ static void p_create(struct parser *p, struct stmt *st)
             p_accept_op(p, "=");
             *(collate ? &st->collate : &st->charset) = p_name_or_text(p);
         }
+    } else if (!or_replace && !temporary && (p_accept2(p, "UNIQUE", "INDEX") || p_accept2(p, "UNIQUE", "KEY"))) {
+        p_create_index(p, st, true);
+    } else if (!or_replace && !temporary && p_accept(p, "INDEX")) {
+        p_create_index(p, st, false);
     } else if (p->token.kind == T_WORD && !or_replace) {
         p_error(p, 1235, arena_printf(p->arena, "CREATE %s", p->token.text));
     } else {
@@ -262,6 +271,11 @@ static void p_alter(struct parser *p, struct stmt *st)
         st->kind = STMT_ALTER_AUTOINC;
         p_accept_op(p, "=");
         st->number = p_number(p);
+    } else if (p_accept(p, "ADD")) {
+        p_add_keys(p, st);
+    } else if (p_accept2(p, "DROP", "INDEX") || p_accept2(p, "DROP", "KEY")) {
+        st->kind = STMT_DROP_KEY;
+        st->name = p_name(p);
     } else {
         p_error(p, 1235, "ALTER TABLE with this clause");
     }

@@ -50,6 +50,8 @@ void p_dml(struct parser *p, struct stmt *st);        /* INSERT REPLACE UPDATE D
 
 /* parser_ddl.c, parser_column.c */
 void p_create_table(struct parser *p, struct stmt *st);
+void p_add_keys(struct parser *p, struct stmt *st);   /* ALTER TABLE … ADD */
+void p_create_index(struct parser *p, struct stmt *st, bool unique);
 void p_column_spec(struct parser *p, struct column_spec *c, struct create_table *ct);
 bool p_column_type(struct parser *p, struct column_spec *c);
 

@@ -79,6 +79,30 @@ static bool p_key(struct parser *p, struct create_table *ct)
     return true;
 }
 
+void p_add_keys(struct parser *p, struct stmt *st)
+{
+    st->kind = STMT_ADD_KEYS;
+    st->create = arena_alloc(p->arena, sizeof *st->create);
+    do {
+        if (!p_key(p, st->create))
+            p_error(p, 1235, "ALTER TABLE … ADD of anything but a key");
+    } while (!p->failed && p_accept_op(p, ",") && (p_expect(p, "ADD"), true));
+}
+
+void p_create_index(struct parser *p, struct stmt *st, bool unique)
+{
+    struct key_spec k = {.flags = unique ? KEY_UNIQUE : 0};
+    st->kind = STMT_ADD_KEYS;
+    st->create = arena_alloc(p->arena, sizeof *st->create);
+    k.name = p_name(p);
+    p_using(p);
+    p_expect(p, "ON");
+    P_PUSH(p, st->tables, st->table_count) = p_table_name(p);
+    p_key_parts(p, &k);
+    p_key_options(p, &k);
+    P_PUSH(p, st->create->keys, st->create->key_count) = k;
+}
+
 static bool p_starts_key(struct parser *p)
 {
     static const char *const words[] = {"CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "CHECK",

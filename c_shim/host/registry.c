@@ -243,6 +243,7 @@ static unsigned take_from_sessions(host *h, plugin *p, const session *but, host_
         p->status = PLUGIN_LEAVING; /* from here on no session finds it */
         session_forget_engine(h, p->eng);
     }
+    h->leaving = NULL;
     unlock(h);
     if (user != 0)
         return host_error_set(error, 1620, "Plugin '%s' is busy: session %u uses it. It stays "

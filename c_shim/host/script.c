@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
+
 #define POLL_NANOSECONDS 300000
 
 enum actor_state { ACTOR_IDLE, ACTOR_RUNNING, ACTOR_DONE, ACTOR_LEAVING };
@@ -223,14 +225,6 @@ static enum actor_state state_of(actor *a)
 
 /* ---------------------------------------------------------------------------------- settling */
 
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 /* Looks at every session once. True: each is idle, done or waiting; *done counts the finished. */
 static bool look(script *sc, unsigned *done)
 {
@@ -254,7 +248,7 @@ static bool look(script *sc, unsigned *done)
  */
 static void settle(script *sc, const actor *until_done)
 {
-    uint64_t end = now_ms() + sc->timeout * 1000;
+    uint64_t end = clock_us() / 1000 + sc->timeout * 1000;
     unsigned done, before = UINT32_MAX;
 
     for (;;) {
@@ -265,7 +259,7 @@ static void settle(script *sc, const actor *until_done)
         if (settled && done == before)
             return;
         before = settled ? done : UINT32_MAX;
-        if (now_ms() > end) {
+        if (clock_us() / 1000 > end) {
             fprintf(stderr, "line %u: a statement neither ends nor waits for a lock\n", sc->line);
             sc->failed = true;
             return;

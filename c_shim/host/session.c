@@ -5,6 +5,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "clock.h"
 #include "exec.h"
 
 session *session_open(host *h)
@@ -131,26 +132,59 @@ bool session_waits_for_lock(session *s)
     return waits;
 }
 
-static bool session_uses(const session *s, const engine *e)
+/* Gives host->lock back meanwhile. */
+static void wait_a_millisecond(host *h)
+{
+    pthread_mutex_unlock(&h->lock);
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    pthread_mutex_lock(&h->lock);
+}
+
+/* Has a transaction open in it, or its tables locked. One that does not run a statement cannot begin
+ * one now (that takes host->lock), so its part of the engine may be asked. */
+static bool session_holds(const session *s, const engine *e)
 {
     const struct part *p = &s->parts[e->slot];
 
-    /* Any running statement counts: it may be about to use the engine. One that does not run cannot
-     * begin now (that takes host->lock), so its part of the engine may be asked. */
-    if (atomic_load(&s->busy) || s->tables_locked || (p->es && p->in_trx))
+    if (s->tables_locked || (p->es && p->in_trx))
         return true;
     return p->es && e->ops->in_transaction && e->ops->in_transaction(p->eng, p->es);
 }
 
-/* Of several users the one that came first is named. */
-uint32_t session_engine_user(host *h, const engine *e, const session *but)
+/* Of several users the one that came first is named. Any running statement counts: it may be about to
+ * use the engine. `works`: does one of them get on? */
+static uint32_t engine_user_now(host *h, const engine *e, const session *but, bool *works)
 {
     uint32_t user = 0;
 
-    for (const session *s = h->sessions; s; s = s->next)
-        if (s != but && (user == 0 || s->id < user) && session_uses(s, e))
+    *works = false;
+    for (session *s = h->sessions; s; s = s->next) {
+        bool busy = atomic_load(&s->busy);
+        if (s == but || !(busy || session_holds(s, e)))
+            continue;
+        *works |= busy && !session_waits_for_lock(s);
+        if (user == 0 || s->id < user)
             user = s->id;
+    }
     return user;
+}
+
+uint32_t session_engine_user(host *h, const engine *e, const session *but)
+{
+    enum { PATIENCE_MS = 1000, SILENCE_MS = 50 };
+    uint64_t begun = clock_us() / 1000, active = begun;
+    uint32_t user;
+    bool works;
+
+    h->leaving = e;
+    for (;; wait_a_millisecond(h)) {
+        user = engine_user_now(h, e, but, &works);
+        uint64_t now = clock_us() / 1000; /* asking who waits for a lock takes its time */
+        if (works)
+            active = now;
+        if (user == 0 || now - active > SILENCE_MS || now - begun > PATIENCE_MS)
+            return user;
+    }
 }
 
 void session_forget_engine(host *h, engine *e)
@@ -165,6 +199,8 @@ static void statement_prepare(session *s, const char *sql, size_t len, sink *k)
 {
     struct timespec now;
     pthread_mutex_lock(&s->h->lock); /* UNINSTALL looks at busy under this lock */
+    while (s->h->leaving && !session_holds(s, s->h->leaving))
+        wait_a_millisecond(s->h);
     atomic_store(&s->busy, true);
     pthread_mutex_unlock(&s->h->lock);
     atomic_store(&s->interrupted, false);

@@ -295,6 +295,29 @@ static uint32_t op_error_key(se_table *t)
     return key == XT_NO_KEY ? NO_KEY : key;
 }
 
+static int op_bulk_begin(se_table *t, uint64_t rows)
+{
+    xt_handle *handle = handle_of(t);
+
+    return xt_result(handle->part, api_of(handle)->bulk_begin(handle->table, rows));
+}
+
+static int op_bulk_end(se_table *t)
+{
+    xt_handle *handle = handle_of(t);
+
+    return xt_result(handle->part, api_of(handle)->bulk_end(handle->table));
+}
+
+static int op_bulk_refused(se_table *t, uint8_t *row)
+{
+    xt_handle *handle = handle_of(t);
+
+    if (!XT_API_HAS(api_of(handle), bulk_refused))
+        return SE_KEY_NOT_FOUND;
+    return xt_result(handle->part, api_of(handle)->bulk_refused(handle->table, row));
+}
+
 static int op_autoinc_reserve(se_table *t, uint64_t count, uint64_t *first)
 {
     xt_handle *handle = handle_of(t);
@@ -413,6 +436,35 @@ static int op_truncate_table(engine *base, void *es, const table_def *def)
     return xt_result(part, xt_engine_of(base)->api->table_truncate(part->xs, name));
 }
 
+static int op_add_keys(engine *base, void *es, const table_def *def, uint8_t *row, uint32_t *key)
+{
+    const xt_api *api = xt_engine_of(base)->api;
+    xt_part *part = es;
+    char name[XT_NAME_MAX];
+    xt_template template;
+    xt_status status;
+
+    if (!XT_API_HAS(api, index_add) || !xt_table_name(name, def->db, def->name))
+        return SE_UNSUPPORTED;
+    xt_template_make(&template, def);
+    status = api->index_add(part->xs, name, &template.def, row);
+    xt_template_free(&template);
+    if (status == XT_DUPLICATE_KEY)
+        *key = api->session_error_key(part->xs);
+    return xt_result(part, status);
+}
+
+static int op_drop_key(engine *base, void *es, const char *db, const char *table, const char *key)
+{
+    const xt_api *api = xt_engine_of(base)->api;
+    xt_part *part = es;
+    char name[XT_NAME_MAX];
+
+    if (!XT_API_HAS(api, index_drop) || !xt_table_name(name, db, table))
+        return SE_UNSUPPORTED;
+    return xt_result(part, api->index_drop(part->xs, name, key));
+}
+
 struct first_finding {
     char *message;
     size_t size;
@@ -519,6 +571,9 @@ void xt_table_ops(struct se_ops *ops)
     ops->update_row = op_update_row;
     ops->delete_row = op_delete_row;
     ops->error_key = op_error_key;
+    ops->bulk_begin = op_bulk_begin;
+    ops->bulk_end = op_bulk_end;
+    ops->bulk_refused = op_bulk_refused;
     ops->autoinc_reserve = op_autoinc_reserve;
     ops->autoinc_set = op_autoinc_set;
     ops->analyze_table = op_analyze_table;
@@ -528,6 +583,8 @@ void xt_table_ops(struct se_ops *ops)
     ops->drop_table = op_drop_table;
     ops->rename_table = op_rename_table;
     ops->truncate_table = op_truncate_table;
+    ops->add_keys = op_add_keys;
+    ops->drop_key = op_drop_key;
     ops->check_table = op_check_table;
     ops->describe_table = op_describe_table;
     ops->list_tables = op_list_tables;

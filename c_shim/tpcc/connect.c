@@ -14,14 +14,6 @@
 
 #define CLOSE_TIMEOUT_MS 60000
 
-uint64_t clock_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 /* ------------------------------------------------------------------------------ callbacks */
 
 /* latin1_bin: bytes in order, trailing spaces do not count. */

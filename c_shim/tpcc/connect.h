@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "clock.h"
 #include "describe.h"
 #include "draw.h"
 #include "encode.h"
@@ -132,8 +133,5 @@ key_image number_key(const client *c, enum table table, uint32_t key, unsigned c
 bool is_retriable(xt_status status);
 /* Why the last call of the client failed, to standard error. */
 void client_complain(const client *c, const char *what, xt_status status);
-
-/* Microseconds of a clock that never jumps. */
-uint64_t clock_us(void);
 
 #endif

@@ -6,7 +6,7 @@ use xtradb::format::cfg::Cfg;
 use xtradb::format::redo_file::{Checkpoint, LogGeometry, LogHeader};
 use xtradb::format::redo_frame::frame;
 use xtradb::format::redo_record::Records;
-use xtradb::recovery::{LogBytes, RedoIndex, apply, scan_into};
+use xtradb::recovery::{LogBytes, RedoIndex, ScanOptions, apply, scan_into};
 use xtradb::schema::cfg;
 use xtradb::words::{Lsn, Result};
 
@@ -79,7 +79,8 @@ pub fn redo_file(data: &[u8]) {
         geometry,
         checkpoint,
     };
-    if let Ok(scan) = scan_into(&log, RedoIndex::with_limit(INDEX_BYTES, None)) {
+    let index = RedoIndex::with_limit(INDEX_BYTES, None);
+    if let Ok(scan) = scan_into(&log, index, ScanOptions::one_thread()) {
         black_box((scan.end, scan.clean, scan.index.page_count()));
         black_box(scan.check_names(|_| false)).ok();
     }

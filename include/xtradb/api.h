@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 #define XT_ABI_MAJOR 1u
-#define XT_ABI_MINOR 0u
+#define XT_ABI_MINOR 1u
 #define XT_ABI_VERSION (XT_ABI_MAJOR << 16 | XT_ABI_MINOR)
 
 typedef struct xt_api {
@@ -129,7 +129,13 @@ typedef struct xt_api {
   xt_status_read_fn *status_read;
   xt_monitor_text_fn *monitor_text;
 
-  /* ---- 1.1: append here only ---- */
+  /* ---- 1.1 ---- */
+
+  xt_bulk_refused_fn *bulk_refused;
+  xt_index_add_fn *index_add;
+  xt_index_drop_fn *index_drop;
+
+  /* ---- 1.2: append here only ---- */
 } xt_api;
 
 /** True if the table that was returned has the member: needed for members younger than 1.0. */

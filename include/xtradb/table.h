@@ -372,9 +372,19 @@ typedef xt_status xt_update_row_fn(xt_table *table, const uint8_t *old_row, cons
 typedef xt_status xt_delete_row_fn(xt_table *table, const uint8_t *row);
 
 /** A hint: about `rows` inserts follow (0: unknown); bulk_end ends it and reports what was held
- *  back. Thread: owner. Codes: write codes. */
+ *  back. In a statement with XT_STATEMENT_NO_FOREIGN_KEYS and XT_STATEMENT_RELAXED_UNIQUE, rows for an
+ *  empty table that nobody else uses are collected, and the indexes built at once: the table is locked
+ *  to the end of the transaction; duplicates are found by bulk_end, of which nothing is left then, and
+ *  bulk_refused tells the first one. A statement that failed may be rolled back without bulk_end; rows
+ *  that were collected are lost if the table is released before. Reading through the handle ends it.
+ *  Thread: owner. Codes: write codes. */
 typedef xt_status xt_bulk_begin_fn(xt_table *table, uint64_t rows);
 typedef xt_status xt_bulk_end_fn(xt_table *table);
+
+/** After bulk_end gave XT_DUPLICATE_KEY: puts the columns of the key into `row`, a row image; others stay as
+ *  they are. BLOB memory lives until the next call on the handle. Since 1.1.
+ *  Thread: owner. Codes: common, XT_KEY_NOT_FOUND. */
+typedef xt_status xt_bulk_refused_fn(xt_table *table, uint8_t *row);
 
 /** Reserves AUTO_INCREMENT values `first`, `first` + increment ... for `wanted` rows (0: unknown).
  *  Values follow MySQL's rule for auto_increment_offset and auto_increment_increment. `*first` and

@@ -97,6 +97,10 @@ static API: c::xt_api = c::xt_api {
     info_fill: Some(info::fill),
     status_read: Some(info::status),
     monitor_text: Some(info::monitor),
+
+    bulk_refused: Some(write::bulk_refused),
+    index_add: Some(ddl::index_add),
+    index_drop: Some(ddl::index_drop),
 };
 
 /// The table of functions, or NULL if the library does not speak the major version.

@@ -70,9 +70,13 @@ fn catalog() -> &'static Catalog {
     unsafe { &*CATALOG.load(Ordering::Acquire) }
 }
 
-/// Frees the catalog when the library is unloaded, so that a host that swaps it again and again does
-/// not grow.
+/// Frees what the library's statics own when it is unloaded, so that a host that swaps it again and
+/// again does not grow.
 extern "C" fn unload() {
+    super::handle::free_memory();
+    super::host::free_memory();
+    super::ddl::free_memory();
+    super::engine::free_memory();
     let catalog = CATALOG.swap(ptr::null_mut(), Ordering::AcqRel);
     if !catalog.is_null() {
         // SAFETY: the pointer came from `Box::into_raw` and is taken out here, once.

@@ -7,7 +7,7 @@ use super::c;
 use super::edge::{Fault, Outcome, edge};
 use super::info::Emitter;
 use super::session::with_session;
-use super::table::{table_info, with_bound};
+use super::table::{row_mut, table_info, with_bound};
 use super::template::{self, Described};
 use crate::engine::{CheckFinding, CreateOptions, Engine, RowFormat, Session, Severity};
 use crate::info::Value;
@@ -138,6 +138,40 @@ pub(super) unsafe extern "C" fn truncate(
 }
 
 /// # Safety
+/// ddl.h: everything is NULL or valid; `row` is a writable row image.
+pub(super) unsafe extern "C" fn index_add(
+    session: *mut c::xt_session,
+    name: *const c_char,
+    def: *const c::xt_table_def,
+    row: *mut u8,
+) -> c::xt_status {
+    with_tables(session, |engine, session| {
+        // SAFETY: the caller's promises.
+        let (name, image) = unsafe { (text(name, "name")?, template::read(def)?) };
+        let row = match row.is_null() {
+            true => None,
+            // SAFETY: the same.
+            false => Some(unsafe { row_mut(&image, row)? }),
+        };
+        Ok(engine.add_indexes(session, table_name(name)?, &image, row)?)
+    })
+}
+
+/// # Safety
+/// ddl.h: `name` and `index` are NULL or strings.
+pub(super) unsafe extern "C" fn index_drop(
+    session: *mut c::xt_session,
+    name: *const c_char,
+    index: *const c_char,
+) -> c::xt_status {
+    with_tables(session, |engine, session| {
+        // SAFETY: the caller's promises.
+        let (name, index) = unsafe { (text(name, "name")?, text(index, "index")?) };
+        Ok(engine.drop_index(session, table_name(name)?, index)?)
+    })
+}
+
+/// # Safety
 /// ddl.h: `database` is NULL or a string.
 pub(super) unsafe extern "C" fn database_drop(
     session: *mut c::xt_session,
@@ -192,6 +226,11 @@ pub(super) unsafe extern "C" fn list(
 
 /// Addresses of descriptions that are out.
 static DESCRIPTIONS: Mutex<Vec<usize>> = Mutex::new(Rank::None, Vec::new());
+
+/// At unload: a description that was not given back is lost.
+pub(super) fn free_memory() {
+    *DESCRIPTIONS.lock() = Vec::new();
+}
 
 /// # Safety
 /// ddl.h: `name` is NULL or a string, `description` NULL or writable.

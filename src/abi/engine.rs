@@ -10,7 +10,7 @@ use super::c;
 use super::edge::{Fault, Outcome, edge, guarded};
 use super::handle::{self, Handled};
 use super::host::{self, HostShim};
-use crate::engine::{Engine, EngineConfig, HostServices};
+use crate::engine::{Engine, EngineConfig, HostServices, SetError};
 use crate::host::callbacks::{Callbacks, Level};
 use crate::settings::{Counters, SettingError, Settings};
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -75,6 +75,11 @@ impl Handled for EngineBox {
 
 /// Text of the last engine_create that failed.
 static CREATE_ERROR: Mutex<String> = Mutex::new(Rank::None, String::new());
+
+/// At unload.
+pub(super) fn free_memory() {
+    *CREATE_ERROR.lock() = String::new();
+}
 
 fn not_running() -> Fault {
     Fault::new(c::XT_NOT_RUNNING, "the engine is not running")
@@ -223,6 +228,15 @@ fn setting_fault(error: SettingError) -> Fault {
 impl From<SettingError> for Fault {
     fn from(error: SettingError) -> Fault {
         setting_fault(error)
+    }
+}
+
+impl From<SetError> for Fault {
+    fn from(error: SetError) -> Fault {
+        match error {
+            SetError::Setting(error) => setting_fault(error),
+            SetError::Engine(error) => error.into(),
+        }
     }
 }
 

@@ -54,6 +54,11 @@ static FREE: Mutex<Free> = Mutex::new(
     },
 );
 
+/// At unload: no handle is open any more.
+pub(super) fn free_memory() {
+    FREE.lock().returned = Vec::new();
+}
+
 /// An object that the host knows by handle.
 pub(super) trait Handled: Sized {
     /// What the header calls it.

@@ -322,3 +322,8 @@ pub(super) fn add_sink(host: &Arc<HostShim>) {
 pub(super) fn remove_sink(host: &Arc<HostShim>) {
     SINKS.write().retain(|sink| !Arc::ptr_eq(sink, host));
 }
+
+/// At unload.
+pub(super) fn free_memory() {
+    *SINKS.write() = Vec::new();
+}

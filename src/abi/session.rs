@@ -15,6 +15,7 @@ use crate::engine::{
 use crate::host::callbacks::SessionCtx;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::words::Error;
 
 /// Behind an `xt_session`.
 pub(super) struct SessionBox {
@@ -116,7 +117,7 @@ impl SessionInner {
     /// All uses of tables are over.
     fn unbind_all(&mut self) {
         self.uses += 1;
-        for table in std::mem::take(&mut self.tables) {
+        for table in self.tables.drain(..) {
             table.unbind();
         }
     }
@@ -144,7 +145,12 @@ pub(super) fn with_session(
         let session = handle::look_up::<SessionBox>(session)?;
         let mut call = session.enter()?;
         let outcome = guarded(|| body(call.inner()));
-        code = call.inner().ended(outcome, c::XT_NO_KEY);
+        // The key as the host's definition counts: only index_add finds duplicates here.
+        let key = match &outcome {
+            Err(Fault::Engine(Error::DuplicateKey { index })) => u32::from(*index),
+            _ => c::XT_NO_KEY,
+        };
+        code = call.inner().ended(outcome, key);
         Ok(())
     });
     if entered == c::XT_OK as c::xt_status {

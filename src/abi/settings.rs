@@ -64,10 +64,7 @@ pub(super) unsafe extern "C" fn set(
     if session.is_null() {
         return with_engine(engine, |owner| {
             let (id, value) = arguments()?;
-            let engine = owner.engine()?;
-            engine.settings().set(id, value)?;
-            engine.setting_changed(id.definition().name);
-            Ok(())
+            Ok(owner.engine()?.set_global(id, value)?)
         });
     }
     with_session(session, |inner| {

@@ -2,6 +2,7 @@
 
 use std::cell::UnsafeCell;
 use std::ffi::c_char;
+use std::ptr;
 
 use super::arguments::{array, array_mut, out, read_struct, table_name, text, write_struct};
 use super::c;
@@ -230,13 +231,11 @@ pub(super) unsafe extern "C" fn open(
 }
 
 /// Takes the table off its session's list and ends the use.
-fn release_from_session(table: &Arc<TableBox>, inner: &mut TableInner) -> Outcome {
-    if let Some(session) = inner.session.clone() {
-        session
-            .enter()?
-            .inner()
-            .tables
-            .retain(|bound| !Arc::ptr_eq(bound, table));
+fn release_from_session(table: &TableBox, inner: &mut TableInner) -> Outcome {
+    if let Some(session) = &inner.session {
+        let mut session = session.enter()?;
+        let tables = &mut session.inner().tables;
+        tables.retain(|bound| !ptr::eq(&**bound, table));
     }
     inner.end_use();
     Ok(())
@@ -330,8 +329,8 @@ pub(super) unsafe extern "C" fn use_by(
 ) -> c::xt_status {
     let mut code = c::XT_OK as c::xt_status;
     let entered = edge(|| {
-        let shared = handle::look_up::<TableBox>(table)?.share();
-        let session = handle::look_up::<SessionBox>(session)?.share();
+        let shared = handle::look_up::<TableBox>(table)?;
+        let session = handle::look_up::<SessionBox>(session)?;
         if !Arc::ptr_eq(&shared.owner, session.owner()) {
             return Err(Fault::invalid(
                 "table and session belong to different engines",
@@ -351,10 +350,10 @@ pub(super) unsafe extern "C" fn use_by(
             }
             let table = call.inner();
             table.handle.begin_use(inner.session()?, &how)?;
-            table.session = Some(session.clone());
+            table.session = Some(session.share());
             table.bound_in = inner.uses;
             table.writes = how.write;
-            inner.tables.push(shared.clone());
+            inner.tables.push(shared.share());
             Ok(())
         });
         code = inner.ended(outcome, c::XT_NO_KEY);
@@ -369,7 +368,7 @@ pub(super) unsafe extern "C" fn use_by(
 
 pub(super) extern "C" fn release(table: *mut c::xt_table) -> c::xt_status {
     edge(|| {
-        let open = handle::look_up::<TableBox>(table)?.share();
+        let open = handle::look_up::<TableBox>(table)?;
         let mut call = open.enter()?;
         release_from_session(&open, call.inner())
     })

@@ -1,6 +1,6 @@
 //! table.h, second half: changing rows, and AUTO_INCREMENT.
 
-use super::arguments::{array, out};
+use super::arguments::{array, array_mut, out};
 use super::c;
 use super::edge::{Fault, Outcome};
 use super::table::{TableInner, with_bound};
@@ -139,6 +139,20 @@ pub(super) extern "C" fn bulk_end(table: *mut c::xt_table) -> c::xt_status {
     with_bound(table, |inner, session| {
         may_write(inner)?;
         Ok(inner.handle.bulk_end(session)?)
+    })
+}
+
+/// # Safety
+/// table.h: `row` is NULL or a writable row image.
+pub(super) unsafe extern "C" fn bulk_refused(
+    table: *mut c::xt_table,
+    row: *mut u8,
+) -> c::xt_status {
+    with_bound(table, |inner, _| {
+        let length = inner.image().row_length as usize;
+        // SAFETY: the caller's promise.
+        let row = unsafe { array_mut(row, length, "row")? };
+        Ok(inner.handle.refused_key(row)?)
     })
 }
 

@@ -15,11 +15,14 @@ impl Pool {
         if let Some(hook) = self.hook.get() {
             hook.on_drop(space);
         }
+        self.forget_kept(space);
         self.discard(|id| id.space == space);
     }
 
     fn discard(&self, wanted: impl Fn(PageId) -> bool) {
-        for at in 0..self.frames.len() as u32 {
+        // No page slips by while frames are looked at.
+        let _no_moves = self.resizer.hold_still();
+        for at in 0..self.used_frames().len() as u32 {
             let frame = self.frame(at);
             while frame.id_word() != NO_PAGE && wanted(frame.id()) {
                 if self.discard_frame(at, &wanted) {

@@ -53,19 +53,22 @@ pub struct DoublewriteCopies {
 }
 
 impl DoublewriteCopies {
-    /// Reads all slots through `read(page number in space 0, buffer of one page)`.
+    /// Reads all slots through `read(page number in space 0, buffer of one page)`, and keeps the copies
+    /// whose LSN lies in `lsns`.
     ///
     /// A slot that cannot be read is skipped: it protects nothing then.
     pub fn load(
         place: Doublewrite,
         page_size: usize,
+        lsns: &std::ops::RangeInclusive<Lsn>,
         mut read: impl FnMut(PageNo, &mut [u8]) -> Result<()>,
     ) -> DoublewriteCopies {
         let mut found = DoublewriteCopies::default();
         let mut page = crate::os::AlignedBuf::new(page_size);
         for block in place.blocks {
             for slot in 0..place.block_pages {
-                if read(PageNo(block.0 + slot), &mut page).is_ok() && !fil::is_all_zero(&page) {
+                let there = read(PageNo(block.0 + slot), &mut page).is_ok();
+                if there && lsns.contains(&fil::lsn(&page)) && !fil::is_all_zero(&page) {
                     let copies = found.copies.entry(fil::page_id(&page)).or_default();
                     copies.push(page[..].into());
                 }

@@ -8,11 +8,13 @@ use std::time::Duration;
 use super::doublewrite::Doublewrite;
 use super::frame::{FLAG_FREED, FLAG_FRESH, FLAG_POISONED, Frame, WriteState};
 use super::guard::{Mode, Pin};
+use super::neighbors::Neighbors;
 use super::pool::Pool;
+use super::stall::Stall;
 use crate::format::{checksum, fil};
 use crate::os::{Aio, AlignedBuf, planted};
 use crate::space::{Space, State};
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::Ordering;
 use crate::sync::{Arc, Mutex, MutexGuard, Once, Rank};
 use crate::words::{Error, Lsn, PageId, Result, SpaceId};
 
@@ -43,11 +45,14 @@ pub(super) struct Flusher {
     doublewrite: Once<Doublewrite>,
     /// Batches are written one page after the other while there is none.
     aio: Once<Arc<Aio>>,
-    /// A page write failed since the last success: writers of new data should stop (disk full).
-    stalled: AtomicBool,
+    pub(super) neighbors: Neighbors,
+    pub(super) stall: Stall,
 }
 
 /// A buffer of one extent, and what is in it.
+///
+/// Entries that stay when the batch is given back found no room on the device: the batch is *kept* for
+/// them, buffer and doublewrite block, until they are in their files.
 struct Batch {
     number: usize,
     buffer: Option<AlignedBuf>,
@@ -68,6 +73,8 @@ struct Entry {
     bytes: usize,
     space: Arc<Space>,
     in_file: bool,
+    /// The device had no room for it.
+    waits: bool,
 }
 
 impl Flusher {
@@ -91,7 +98,8 @@ impl Flusher {
             batches: [batch(0), batch(1)],
             doublewrite: Once::new(),
             aio: Once::new(),
-            stalled: AtomicBool::new(false),
+            neighbors: Neighbors::new(),
+            stall: Stall::new(),
         }
     }
 }
@@ -138,11 +146,6 @@ impl Pool {
         self.flush_list.count_below(&self.frames, below, limit)
     }
 
-    /// True while page writes fail for want of space: statements that need new pages should fail.
-    pub fn writes_stalled(&self) -> bool {
-        self.flusher.stalled.load(Ordering::Relaxed)
-    }
-
     /// Writes up to `limit` of the oldest dirty pages whose oldest change is below `below`. Pages
     /// that somebody latches are skipped. For the cleaner's steady work.
     ///
@@ -163,7 +166,7 @@ impl Pool {
         {
             let report = self.flush_some(below, self.batch_pages(), Wait::Yes)?;
             if report.failed > 0 {
-                return Err(Error::io("write", "a data file", 0));
+                return Err(self.flusher.stall.failure());
             }
             if report.written + report.dropped > 0 {
                 idle_rounds = 0;
@@ -171,7 +174,7 @@ impl Pool {
             }
             // What is left is in another thread's batch, or in a failed file.
             if self.only_failed_below(below) {
-                return Err(Error::io("fsync", "a data file", 0));
+                return Err(self.flusher.stall.failure());
             }
             idle_rounds += 1;
             std::thread::sleep(Duration::from_micros(if idle_rounds < 50 {
@@ -206,7 +209,8 @@ impl Pool {
         };
         self.lru
             .lock()
-            .coldest(&self.frames, self.frames.len(), limit, wanted, &mut cold);
+            .coldest(&self.frames, usize::MAX, limit, wanted, &mut cold);
+        self.pin_neighbors(&mut cold, limit);
         self.write_pinned(cold, wait)
     }
 
@@ -214,24 +218,33 @@ impl Pool {
         let mut pinned = Vec::new();
         self.flush_list
             .pin_oldest(&self.frames, below, limit, &mut pinned);
+        self.pin_neighbors(&mut pinned, limit);
         self.write_pinned(pinned, wait)
     }
 
     /// Writes the pages of these frames, which are pinned for this call.
     pub(super) fn write_pinned(&self, pinned: Vec<u32>, wait: Wait) -> Result<FlushReport> {
         let mut report = FlushReport::default();
+        self.retry_kept(&mut report)?;
         let mut pins: Vec<Pin<'_>> = pinned.into_iter().map(|at| Pin::adopt(self, at)).collect();
         while !pins.is_empty() {
             let rest = pins.split_off(pins.len().min(self.batch_pages()));
-            let Some(mut batch) = self.claim_batch(wait)? else {
-                report.busy += pins.len() + rest.len();
-                return Ok(report);
+            let mut batch = match self.claim_batch(wait)? {
+                Claimed::Batch(batch) => batch,
+                Claimed::Busy => {
+                    report.busy += pins.len() + rest.len();
+                    return Ok(report);
+                }
+                Claimed::Stalled => {
+                    report.failed += pins.len() + rest.len();
+                    return Ok(report);
+                }
             };
             let _section = self.critical("panic while pages were written");
             let collected = self.collect(&mut batch, pins, wait);
             report.add(collected);
             let result = self.write_batch(&mut batch, &mut report);
-            self.settle_batch(&mut batch);
+            self.settle_batch(&mut batch, result.is_ok());
             result?;
             pins = rest;
         }
@@ -239,20 +252,68 @@ impl Pool {
         Ok(report)
     }
 
-    fn claim_batch(&self, wait: Wait) -> Result<Option<MutexGuard<'_, Batch>>> {
+    /// Writes what the device had no room for again.
+    fn retry_kept(&self, report: &mut FlushReport) -> Result<()> {
+        if !self.flusher.stall.any() {
+            return Ok(());
+        }
+        for batch in &self.flusher.batches {
+            let Some(mut batch) = batch.try_lock() else {
+                continue;
+            };
+            self.check_running()?;
+            if !batch.entries.is_empty() {
+                let _section = self.critical("panic while pages were written");
+                self.write_places(&mut batch, report);
+                self.sync_places(&mut batch, report);
+                self.settle_batch(&mut batch, true);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries once more to write what the device had no room for; true if all of it is written.
+    ///
+    /// Errors: `Stopped`.
+    pub fn retry_stalled(&self) -> Result<bool> {
+        let mut report = FlushReport::default();
+        self.retry_kept(&mut report)?;
+        self.frame_available.raise();
+        Ok(!self.writes_stalled())
+    }
+
+    /// The tablespace is dropped: what its device had no room for need not be written.
+    pub(super) fn forget_kept(&self, space: SpaceId) {
+        if !self.flusher.stall.has(space) {
+            return;
+        }
+        for batch in &self.flusher.batches {
+            batch.lock().entries.retain(|entry| {
+                let stays = entry.id.space != space;
+                if !stays {
+                    self.flush_list.write_failed(&self.frames, entry.frame);
+                }
+                stays
+            });
+        }
+        self.flusher.stall.end(space);
+    }
+
+    fn claim_batch(&self, wait: Wait) -> Result<Claimed<'_>> {
         loop {
             self.check_running()?;
-            let mut lost = 0;
+            let (mut lost, mut kept) = (0, 0);
             for batch in &self.flusher.batches {
                 match batch.try_lock() {
                     Some(batch) if batch.lost => lost += 1,
+                    Some(batch) if !batch.entries.is_empty() => kept += 1,
                     Some(mut batch) => {
                         if batch.buffer.is_none() {
                             let len = self.batch_pages() * self.page_size();
                             batch.buffer = Some(AlignedBuf::new(len));
                         }
                         (batch.front, batch.back) = (0, self.batch_pages());
-                        return Ok(Some(batch));
+                        return Ok(Claimed::Batch(batch));
                     }
                     None => {}
                 }
@@ -262,8 +323,11 @@ impl Pool {
                     "both doublewrite batches are held by failed data files; restart".into(),
                 ));
             }
+            if lost + kept == self.flusher.batches.len() {
+                return Ok(Claimed::Stalled);
+            }
             if wait == Wait::Never {
-                return Ok(None);
+                return Ok(Claimed::Busy);
             }
             std::thread::sleep(Duration::from_micros(50));
         }
@@ -295,7 +359,7 @@ impl Pool {
                     continue;
                 }
             };
-            if space.state() == State::Failed {
+            if space.state() == State::Failed || self.flusher.stall.has(id.space) {
                 report.failed += 1;
                 continue;
             }
@@ -334,6 +398,7 @@ impl Pool {
                 bytes,
                 space,
                 in_file: false,
+                waits: false,
             });
         }
         report
@@ -355,7 +420,16 @@ impl Pool {
         }
         self.reached("flush.doublewrite");
         self.check_running()?;
-        self.write_doublewrite(batch)?;
+        match self.write_doublewrite(batch) {
+            Err(Error::NoSpace(id)) => {
+                let path = self.spaces.find(id).map(|space| space.path());
+                self.flusher.stall.doublewrite(Some(path?));
+                report.failed += batch.entries.len();
+                return Ok(());
+            }
+            written => written?,
+        }
+        self.flusher.stall.doublewrite(None);
         self.reached("flush.places");
         self.check_running()?;
         self.write_places(batch, report);
@@ -388,21 +462,26 @@ impl Pool {
             let start = entry.slot * page_size;
             &buffer[start..start + entry.bytes]
         });
-        for (entry, result) in batch.entries.iter_mut().zip(results) {
-            match result {
-                Ok(()) => {
-                    entry.in_file = true;
-                    self.flush_list.written(&self.frames, entry.frame);
-                    self.counters.written.fetch_add(1, Ordering::Relaxed);
-                }
-                Err(error) => {
-                    log::error!("page {} was not written and is kept: {error}", entry.id);
-                    report.failed += 1;
-                }
+        let stall = &self.flusher.stall;
+        for (entry, result) in batch.entries.iter_mut().zip(&results) {
+            if result.is_ok() {
+                entry.in_file = true;
+                self.flush_list.written(&self.frames, entry.frame);
+                self.counters.written.fetch_add(1, Ordering::Relaxed);
+                stall.end(entry.id.space);
             }
         }
-        let stalled = batch.entries.iter().any(|entry| !entry.in_file);
-        self.flusher.stalled.store(stalled, Ordering::Relaxed);
+        for (entry, result) in batch.entries.iter_mut().zip(results) {
+            let Err(error) = result else { continue };
+            report.failed += 1;
+            entry.waits = matches!(error, Error::NoSpace(_));
+            if entry.waits {
+                stall.begin(entry.id.space, entry.space.path());
+            } else {
+                log::error!("page {} was not written and is kept: {error}", entry.id);
+                stall.note_failure(&error);
+            }
+        }
     }
 
     /// Writes the images of all entries at once, if the system can.
@@ -461,6 +540,7 @@ impl Pool {
                 }
             }
             if let Err(error) = synced {
+                self.flusher.stall.note_failure(&error);
                 log::error!(
                     "{}: {error}; the file has failed until restart",
                     entries[0].space.path()
@@ -470,18 +550,20 @@ impl Pool {
         }
     }
 
-    /// Whatever did not reach its file is dirty again.
-    fn settle_batch(&self, batch: &mut Batch) {
-        for entry in batch.entries.drain(..) {
-            if !entry.in_file {
+    /// Whatever did not reach its file is dirty again, or waits for room there.
+    fn settle_batch(&self, batch: &mut Batch, placed: bool) {
+        batch.entries.retain(|entry| {
+            let stays = placed && entry.waits && !entry.in_file;
+            if !stays && !entry.in_file {
                 self.flush_list.write_failed(&self.frames, entry.frame);
             }
-        }
+            stays
+        });
     }
 
     /// True if every page that holds `below` back belongs to a failed file.
     fn only_failed_below(&self, below: Lsn) -> bool {
-        self.frames.iter().all(|frame| {
+        self.used_frames().iter().all(|frame| {
             let oldest = frame.oldest.load(Ordering::Relaxed);
             let holds_back = oldest != 0 && oldest < below.0;
             !holds_back
@@ -491,6 +573,15 @@ impl Pool {
                     .is_ok_and(|space| space.state() == State::Failed)
         })
     }
+}
+
+/// What came of asking for a batch.
+enum Claimed<'p> {
+    Batch(MutexGuard<'p, Batch>),
+    /// Both are in use.
+    Busy,
+    /// Both are kept for pages that the device has no room for.
+    Stalled,
 }
 
 /// What to wait for.

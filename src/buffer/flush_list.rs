@@ -12,9 +12,12 @@
 //! | in flight → dirty                     | `write_failed` | -                           |
 //! | dirty → clean                         | `forget`       | page latch U or X, or owned |
 //! | unsynced → clean                      | `abandon`      | owned; its file has failed  |
+//! | dirty, in another frame               | `hand_over`    | both frames owned           |
 //!
 //! Dirty leaves only under the page's latch, so `note_dirty` under that latch sees *dirty* without
 //! the shard's mutex and need do nothing more: the usual case of a busy page.
+
+use std::collections::BTreeSet;
 
 use super::frame::{Frame, WriteState};
 use super::list::{FlushLinks, List};
@@ -24,6 +27,9 @@ use crate::sync::{Mutex, Padded, Rank};
 use crate::words::Lsn;
 
 const SHARD_COUNT: usize = 16;
+/// How far a place in the list is looked for. Who changes pages finds it within a few steps; a page that
+/// recovery brings up belongs anywhere, and a walk over thousands for each would never end.
+const STEPS_MAX: usize = 64;
 /// The order key of pages that are not logged: they never hold a checkpoint back.
 pub(super) const UNLOGGED: Lsn = Lsn(u64::MAX);
 
@@ -34,6 +40,8 @@ pub(super) struct FlushList {
 
 struct Shard {
     logged: List<FlushLinks>,
+    /// Those whose place in the list was too far away, by their key.
+    far: BTreeSet<(u64, u32)>,
     /// Pages of the temporary tablespace, in no order.
     unlogged: List<FlushLinks>,
 }
@@ -52,9 +60,15 @@ impl Shard {
         let key = frames[at as usize].oldest.load(Ordering::Relaxed);
         let list = self.list(key);
         let mut before = list.tail();
+        let mut steps = 0;
         while let Some(other) = before {
             if frames[other as usize].oldest.load(Ordering::Relaxed) <= key {
                 break;
+            }
+            steps += 1;
+            if steps > STEPS_MAX {
+                self.far.insert((key, at));
+                return;
             }
             before = List::<FlushLinks>::prev(frames, other);
         }
@@ -63,7 +77,23 @@ impl Shard {
 
     fn remove(&mut self, frames: &[Frame], at: u32) {
         let key = frames[at as usize].oldest.load(Ordering::Relaxed);
-        self.list(key).remove(frames, at);
+        if self.far.is_empty() || !self.far.remove(&(key, at)) {
+            self.list(key).remove(frames, at);
+        }
+    }
+
+    /// Logged pages by age, from the oldest on: first those of the list, then the far ones.
+    fn oldest_first<'s>(
+        &'s self,
+        frames: &'s [Frame],
+    ) -> [Box<dyn Iterator<Item = (u64, u32)> + 's>; 2] {
+        let next = |&at: &u32| List::<FlushLinks>::next(frames, at);
+        let listed = std::iter::successors(self.logged.head(), next);
+        let with_key = |at: u32| (frames[at as usize].oldest.load(Ordering::Relaxed), at);
+        [
+            Box::new(listed.map(with_key)),
+            Box::new(self.far.iter().copied()),
+        ]
     }
 }
 
@@ -71,6 +101,7 @@ impl FlushList {
     pub(super) fn new() -> FlushList {
         let shard = || Shard {
             logged: List::new(),
+            far: BTreeSet::new(),
             unlogged: List::new(),
         };
         FlushList {
@@ -174,6 +205,25 @@ impl FlushList {
         }
     }
 
+    /// The page of frame `from` is in frame `to` now. Both stand in the lists for a moment, so that the
+    /// page never stops counting.
+    pub(super) fn hand_over(&self, frames: &[Frame], from: u32, to: u32) {
+        let (source, target) = (&frames[from as usize], &frames[to as usize]);
+        if source.write_state() != WriteState::Dirty {
+            return;
+        }
+        let oldest = source.oldest.load(Ordering::Relaxed);
+        {
+            let mut shard = self.shard(to).lock();
+            target.oldest.store(oldest, Ordering::Relaxed);
+            target.set_write_state(WriteState::Dirty);
+            shard.insert(frames, to);
+            self.dirty_count.fetch_add(1, Ordering::Relaxed);
+        }
+        let mut shard = self.shard(from).lock();
+        self.settle(&mut shard, frames, from);
+    }
+
     fn settle(&self, shard: &mut Shard, frames: &[Frame], at: u32) {
         let frame = &frames[at as usize];
         shard.remove(frames, at);
@@ -190,14 +240,15 @@ impl FlushList {
 
     /// Start LSN of the oldest logged change that some file lacks (L2).
     pub(super) fn oldest(&self, frames: &[Frame]) -> Option<Lsn> {
-        self.shards
-            .iter()
-            .filter_map(|shard| {
-                let shard = shard.0.lock();
-                let head = shard.logged.head()?;
-                Some(Lsn(frames[head as usize].oldest.load(Ordering::Relaxed)))
-            })
-            .min()
+        let of_shard = |shard: &Padded<Mutex<Shard>>| {
+            let shard = shard.0.lock();
+            let ways = shard.oldest_first(frames);
+            ways.into_iter()
+                .filter_map(|mut way| way.next())
+                .map(|(oldest, _)| Lsn(oldest))
+                .min()
+        };
+        self.shards.iter().filter_map(of_shard).min()
     }
 
     /// Logged dirty pages whose oldest change is below `below`; counts up to about `limit`.
@@ -205,17 +256,13 @@ impl FlushList {
         let each_max = limit.div_ceil(SHARD_COUNT);
         let count = |shard: &Padded<Mutex<Shard>>| {
             let shard = shard.0.lock();
-            let mut next = shard.logged.head();
-            let mut count = 0;
-            while let Some(at) = next {
-                let oldest = frames[at as usize].oldest.load(Ordering::Relaxed);
-                if oldest >= below.0 || count >= each_max {
-                    break;
-                }
-                count += 1;
-                next = List::<FlushLinks>::next(frames, at);
-            }
-            count
+            let ways = shard.oldest_first(frames);
+            let below = |way: Box<dyn Iterator<Item = (u64, u32)> + '_>| {
+                way.take_while(|(oldest, _)| *oldest < below.0)
+                    .take(each_max)
+                    .count()
+            };
+            ways.into_iter().map(below).sum::<usize>().min(each_max)
         };
         self.shards.iter().map(count).sum()
     }
@@ -231,18 +278,17 @@ impl FlushList {
         let mut found: Vec<(u64, u32)> = Vec::new();
         for shard in &self.shards {
             let shard = shard.0.lock();
-            let before = found.len();
-            let mut next = shard.logged.head();
-            while let Some(at) = next {
-                let frame = &frames[at as usize];
-                let oldest = frame.oldest.load(Ordering::Relaxed);
-                if oldest >= below.0 || found.len() - before >= limit {
-                    break;
+            for way in shard.oldest_first(frames) {
+                let before = found.len();
+                for (oldest, at) in way {
+                    if oldest >= below.0 || found.len() - before >= limit {
+                        break;
+                    }
+                    let frame = &frames[at as usize];
+                    if frame.write_state() == WriteState::Dirty && frame.try_pin() {
+                        found.push((oldest, at));
+                    }
                 }
-                if frame.write_state() == WriteState::Dirty && frame.try_pin() {
-                    found.push((oldest, at));
-                }
-                next = List::<FlushLinks>::next(frames, at);
             }
         }
         found.sort_unstable();

@@ -1,7 +1,10 @@
 //! A frame: the descriptor of one page image in the pool, and its small state machines.
 //!
-//! Pin word: count in the low bits, `OWNED` on top. A frame that is free, being evicted or being
-//! set up is OWNED with count 0, so a stale look-up cannot pin it (P3, P5).
+//! Pin word: count in the low bits, `SHARED` on top. A frame that is free, being evicted or being
+//! set up is OWNED: its pin word is 0, so a stale look-up cannot pin it (P3, P5).
+//!
+//! All zero bytes are a frame that was never used: OWNED, without a page, on no list. Descriptors of
+//! frames that nobody needed yet are not even memory (region.rs).
 //!
 //! ```text
 //! OWNED (free list) ──table::insert──▶ pinned, LOADING ──finish_load──▶ READY
@@ -23,7 +26,9 @@ pub(super) const NO_PAGE: u64 = u64::MAX;
 /// "No frame" in links and list ends.
 pub(super) const NO_FRAME: u32 = u32::MAX;
 
-const OWNED: u32 = 1 << 31;
+/// The frame may be pinned.
+const SHARED: u32 = 1 << 31;
+const OWNED: u32 = 0;
 
 /// Where the content of a frame stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,6 +66,8 @@ pub(super) enum Place {
     Free = 1,
     Young = 2,
     Old = 3,
+    /// Out of use: the pool shrinks.
+    Withdrawn = 4,
 }
 
 /// Set by a panic between a page change and its log record: content must not be read again.
@@ -73,12 +80,15 @@ pub(super) const FLAG_FRESH: u8 = 4;
 /// The record list of the index page was walked since it was read: it ends.
 pub(super) const FLAG_CHECKED: u8 = 8;
 
-/// Descriptor of a frame; type-stable for the life of the pool.
-#[repr(align(64))]
+/// Descriptor of a frame; type-stable for the life of the pool. Every field is 0 by default. What a
+/// look-up needs comes first, on one cache line.
+#[derive(Default)]
+#[repr(C, align(64))]
 pub(super) struct Frame {
     pins: AtomicU32,
     /// Next frame of the hash chain, changed under the table shard's mutex.
     pub(super) chain: AtomicU32,
+    /// All bits turned over: 0 is `NO_PAGE`.
     id: AtomicU64,
     load: AtomicU8,
     pub(super) flags: AtomicU8,
@@ -89,6 +99,14 @@ pub(super) struct Frame {
     pub(super) first_use: AtomicU32,
     /// Guards the bytes.
     pub(super) latch: Latch,
+    /// Where the page's guide is written, if it has one: `guide.rs`.
+    pub(super) guide: AtomicU32,
+    /// Size of the page in its file, in units of 512 bytes (ROW_FORMAT=COMPRESSED files differ from
+    /// the frame's size); the compressed image itself would hang on the frame beside it.
+    pub(super) physical_sectors: AtomicU16,
+    /// Visits since the last guide, as an inner page.
+    pub(super) visits: AtomicU8,
+    pub(super) place: AtomicU8,
     /// Start LSN of the oldest change that the file lacks; 0 = none. Guarded by the flush shard.
     pub(super) oldest: AtomicU64,
     /// Start LSN of the first change since the copy in flight was taken; 0 = none. Guarded likewise.
@@ -96,43 +114,17 @@ pub(super) struct Frame {
     /// Flush list links, guarded by the flush shard.
     pub(super) flush_prev: AtomicU32,
     pub(super) flush_next: AtomicU32,
-    /// LRU or free list links and place, guarded by the LRU mutex.
+    /// LRU or free list links, guarded by the LRU mutex, as `place` is.
     pub(super) lru_prev: AtomicU32,
     pub(super) lru_next: AtomicU32,
-    pub(super) place: AtomicU8,
-    /// Size of the page in its file, in units of 512 bytes (ROW_FORMAT=COMPRESSED files differ from
-    /// the frame's size); the compressed image itself would hang on the frame beside it.
-    pub(super) physical_sectors: AtomicU16,
 }
 
 impl Frame {
-    pub(super) fn new() -> Frame {
-        Frame {
-            pins: AtomicU32::new(OWNED),
-            chain: AtomicU32::new(NO_FRAME),
-            id: AtomicU64::new(NO_PAGE),
-            load: AtomicU8::new(Load::Free as u8),
-            flags: AtomicU8::new(0),
-            heat: AtomicU8::new(0),
-            write_state: AtomicU8::new(WriteState::Clean as u8),
-            first_use: AtomicU32::new(0),
-            latch: Latch::new(),
-            oldest: AtomicU64::new(0),
-            redirtied: AtomicU64::new(0),
-            flush_prev: AtomicU32::new(NO_FRAME),
-            flush_next: AtomicU32::new(NO_FRAME),
-            lru_prev: AtomicU32::new(NO_FRAME),
-            lru_next: AtomicU32::new(NO_FRAME),
-            place: AtomicU8::new(Place::None as u8),
-            physical_sectors: AtomicU16::new(0),
-        }
-    }
-
     /// Adds a pin unless the frame is OWNED. Acquire: what the loader wrote before it let others
     /// pin is seen.
     pub(super) fn try_pin(&self) -> bool {
         let mut pins = self.pins.load(Ordering::Relaxed);
-        while pins & OWNED == 0 {
+        while pins & SHARED != 0 {
             match self.pins.compare_exchange_weak(
                 pins,
                 pins + 1,
@@ -149,34 +141,31 @@ impl Frame {
     /// Removes a pin; true if it was the last one.
     pub(super) fn unpin(&self) -> bool {
         let before = self.pins.fetch_sub(1, Ordering::Release);
-        debug_assert!(
-            before & OWNED == 0 && before > 0,
-            "unpin of an unpinned frame"
-        );
-        before == 1
+        debug_assert!(before > SHARED, "unpin of an unpinned frame");
+        before == SHARED + 1
     }
 
     /// Pins 0 → OWNED; nobody can pin the frame from here on.
     pub(super) fn try_own(&self) -> bool {
         self.pins
-            .compare_exchange(0, OWNED, Ordering::Acquire, Ordering::Relaxed)
+            .compare_exchange(SHARED, OWNED, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
     }
 
     /// OWNED → `pins` pins: the owner publishes the frame.
     pub(super) fn disown(&self, pins: u32) {
         debug_assert_eq!(self.pins.load(Ordering::Relaxed), OWNED);
-        self.pins.store(pins, Ordering::Release);
+        self.pins.store(SHARED | pins, Ordering::Release);
     }
 
     /// Pins right now (a hint), or `None` for an OWNED frame.
     pub(super) fn pins(&self) -> Option<u32> {
         let pins = self.pins.load(Ordering::Relaxed);
-        (pins & OWNED == 0).then_some(pins)
+        (pins & SHARED != 0).then_some(pins & !SHARED)
     }
 
     pub(super) fn id_word(&self) -> u64 {
-        self.id.load(Ordering::Acquire)
+        !self.id.load(Ordering::Acquire)
     }
 
     /// The page; meaningful while the frame is pinned or owned.
@@ -185,7 +174,7 @@ impl Frame {
     }
 
     pub(super) fn set_id(&self, word: u64) {
-        self.id.store(word, Ordering::Release);
+        self.id.store(!word, Ordering::Release);
     }
 
     pub(super) fn load(&self) -> Load {
@@ -231,12 +220,27 @@ impl Frame {
             0 => Place::None,
             1 => Place::Free,
             2 => Place::Young,
-            _ => Place::Old,
+            3 => Place::Old,
+            _ => Place::Withdrawn,
         }
     }
 
     pub(super) fn set_place(&self, place: Place) {
         self.place.store(place as u8, Ordering::Relaxed);
+    }
+
+    /// Takes over what is known of another frame's page, but for its id and its changes; both frames
+    /// are OWNED.
+    pub(super) fn take_over(&self, from: &Frame) {
+        self.set_load(from.load());
+        let flags = from.flags.load(Ordering::Acquire);
+        self.flags.store(flags, Ordering::Release);
+        let heat = from.heat.load(Ordering::Relaxed);
+        self.heat.store(heat, Ordering::Relaxed);
+        let first_use = from.first_use.load(Ordering::Relaxed);
+        self.first_use.store(first_use, Ordering::Relaxed);
+        let sectors = from.physical_sectors.load(Ordering::Relaxed);
+        self.physical_sectors.store(sectors, Ordering::Relaxed);
     }
 
     /// Forgets everything about the page that was here; the frame is OWNED.

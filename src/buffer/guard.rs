@@ -133,6 +133,10 @@ impl<'p> PageGuard<'p> {
         self.pin.frame()
     }
 
+    pub(super) fn pool(&self) -> &'p Pool {
+        self.pin.pool
+    }
+
     /// Number of the frame.
     pub(super) fn index(&self) -> u32 {
         self.pin.index

@@ -9,7 +9,7 @@
 
 use super::frame::{Frame, Place};
 use super::list::{List, LruLinks};
-use crate::sync::atomic::Ordering;
+use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard, Rank};
 
 pub(super) const USED: u8 = 1;
@@ -19,10 +19,18 @@ const SINK_MAX: usize = 64;
 
 pub(super) struct Lru {
     lists: Mutex<Lists>,
+    /// `Lists::limit`.
+    frame_count: AtomicU32,
 }
 
 pub(super) struct Lists {
-    pub(super) free: List<LruLinks>,
+    free: List<LruLinks>,
+    /// The first frame that nobody used yet: it and those behind it are free, too, up to `limit`.
+    fresh: u32,
+    /// Frames of the pool. Those behind it are not handed out any more.
+    limit: u32,
+    /// Frames behind the limit that went out of use.
+    withdrawn: u32,
     young: List<LruLinks>,
     old: List<LruLinks>,
     /// Frames of the free list that are promised to running mini-transactions.
@@ -38,24 +46,40 @@ pub(super) struct LruCounts {
 }
 
 impl Lru {
-    /// All of `frames` start in the free list.
-    pub(super) fn new(frames: &[Frame]) -> Lru {
-        let mut free = List::new();
-        for at in 0..frames.len() as u32 {
-            free.push_tail(frames, at);
-            frames[at as usize].set_place(Place::Free);
-        }
+    /// The first `frame_count` frames are free.
+    pub(super) fn new(frame_count: u32) -> Lru {
         Lru {
             lists: Mutex::new(
                 Rank::Lru,
                 Lists {
-                    free,
+                    free: List::new(),
+                    fresh: 0,
+                    limit: frame_count,
+                    withdrawn: 0,
                     young: List::new(),
                     old: List::new(),
                     promised: 0,
                 },
             ),
+            frame_count: AtomicU32::new(frame_count),
         }
+    }
+
+    /// Frames of the pool.
+    #[inline]
+    pub(super) fn frame_count(&self) -> usize {
+        // Relaxed: who shares frames out by it may do so by what was true a moment ago.
+        self.frame_count.load(Ordering::Relaxed) as usize
+    }
+
+    /// The pool has `frame_count` frames from here on; returns what it had. Those behind are
+    /// withdrawn as far as they are free; `Lists::withdraw` goes on with it.
+    pub(super) fn set_limit(&self, frames: &[Frame], frame_count: u32) -> u32 {
+        let mut lists = self.lock();
+        let before = std::mem::replace(&mut lists.limit, frame_count);
+        self.frame_count.store(frame_count, Ordering::Relaxed);
+        lists.withdraw(frames);
+        before
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Lists> {
@@ -65,7 +89,7 @@ impl Lru {
     pub(super) fn counts(&self) -> LruCounts {
         let lists = self.lock();
         LruCounts {
-            free: lists.free.len(),
+            free: lists.free_len(),
             young: lists.young.len(),
             old: lists.old.len(),
         }
@@ -104,7 +128,7 @@ impl Lists {
     pub(super) fn remove(&mut self, frames: &[Frame], at: u32) {
         let frame = &frames[at as usize];
         match frame.place() {
-            Place::None => return,
+            Place::None | Place::Withdrawn => return,
             Place::Free => self.free.remove(frames, at),
             Place::Young => self.young.remove(frames, at),
             Place::Old => self.old.remove(frames, at),
@@ -112,28 +136,115 @@ impl Lists {
         frame.set_place(Place::None);
     }
 
-    /// Gives an owned, empty frame back.
+    /// Gives an owned, empty frame back; one behind the limit goes out of use, unless it is promised.
     pub(super) fn add_free(&mut self, frames: &[Frame], at: u32) {
         debug_assert_eq!(frames[at as usize].place(), Place::None);
-        self.free.push_head(frames, at);
-        frames[at as usize].set_place(Place::Free);
+        let place = match at < self.limit {
+            true => {
+                self.free.push_head(frames, at);
+                Place::Free
+            }
+            false if self.free_len() < self.promised => {
+                self.free.push_tail(frames, at);
+                Place::Free
+            }
+            false => {
+                self.withdrawn += 1;
+                Place::Withdrawn
+            }
+        };
+        frames[at as usize].set_place(place);
     }
 
     /// A free frame; unpromised ones only, unless the caller redeems a promise.
     pub(super) fn take_free(&mut self, frames: &[Frame], redeems: bool) -> Option<u32> {
-        if !redeems && self.free.len() <= self.promised {
+        if !redeems && self.free_len() <= self.promised {
             return None;
         }
-        let at = self.free.pop_head(frames)?;
+        let at = match self.free.pop_head(frames) {
+            Some(at) => at,
+            None if self.fresh < self.limit => {
+                self.fresh += 1;
+                self.fresh - 1
+            }
+            None => return None,
+        };
         frames[at as usize].set_place(Place::None);
         self.promised -= usize::from(redeems && self.promised > 0);
         Some(at)
     }
 
-    /// Frames of the free list that are not promised.
-    pub(super) fn free_unpromised(&self) -> usize {
-        self.free.len().saturating_sub(self.promised)
+    /// Free frames.
+    pub(super) fn free_len(&self) -> usize {
+        self.free.len() + self.limit.saturating_sub(self.fresh) as usize
     }
+
+    /// Free frames that are not promised.
+    pub(super) fn free_unpromised(&self) -> usize {
+        self.free_len().saturating_sub(self.promised)
+    }
+
+    // Resizing ----------------------------------------------------------------------------------
+
+    /// The frames behind this one were never used.
+    pub(super) fn fresh(&self) -> u32 {
+        self.fresh
+    }
+
+    /// Free frames behind the limit, those that are not promised, go out of use.
+    pub(super) fn withdraw(&mut self, frames: &[Frame]) {
+        let mut next = self.free.tail();
+        while let Some(at) = next.filter(|_| self.free_len() > self.promised) {
+            next = List::<LruLinks>::prev(frames, at);
+            if at >= self.limit {
+                self.free.remove(frames, at);
+                frames[at as usize].set_place(Place::Withdrawn);
+                self.withdrawn += 1;
+            }
+        }
+    }
+
+    /// Frames behind the limit that are still in use.
+    pub(super) fn behind_limit(&self) -> usize {
+        (self.fresh.saturating_sub(self.limit) - self.withdrawn) as usize
+    }
+
+    /// All frames behind the limit went out of use: they count as never used.
+    pub(super) fn forget_withdrawn(&mut self, frames: &[Frame]) {
+        for at in self.limit..self.fresh {
+            debug_assert_eq!(frames[at as usize].place(), Place::Withdrawn);
+            frames[at as usize].set_place(Place::None);
+        }
+        self.fresh = self.fresh.min(self.limit);
+        self.withdrawn = 0;
+    }
+
+    /// Frames that went out of use, up to the limit, are free again.
+    pub(super) fn take_withdrawn_back(&mut self, frames: &[Frame]) {
+        for at in 0..self.fresh.min(self.limit) {
+            if frames[at as usize].place() == Place::Withdrawn {
+                frames[at as usize].set_place(Place::None);
+                self.withdrawn -= 1;
+                self.add_free(frames, at);
+            }
+        }
+    }
+
+    /// `to`, an owned frame, takes the place of `from`, whose page it has now.
+    pub(super) fn replace(&mut self, frames: &[Frame], from: u32, to: u32) {
+        let place = frames[from as usize].place();
+        let list = match place {
+            Place::Young => &mut self.young,
+            Place::Old => &mut self.old,
+            Place::None | Place::Free | Place::Withdrawn => return,
+        };
+        list.insert_after(frames, Some(from), to);
+        list.remove(frames, from);
+        frames[to as usize].set_place(place);
+        frames[from as usize].set_place(Place::None);
+    }
+
+    // The cold end ------------------------------------------------------------------------------
 
     /// Walks at most `depth` frames from the cold end and collects those that `wanted` accepts, at
     /// most `limit`. Hot ones are moved to young on the way.

@@ -54,9 +54,9 @@ impl Pool {
 
     /// High-water mark: frames that the maker has at hand when it rests.
     pub fn free_frames_target(&self) -> usize {
-        self.config
-            .free_frames_target
-            .min(self.frames.len() / FREE_PART)
+        self.scan_depth
+            .load(Ordering::Relaxed)
+            .min(self.frame_count() / FREE_PART)
             .max(8)
     }
 
@@ -72,8 +72,8 @@ impl Pool {
 
     /// Frames at the cold end that should be clean.
     fn cold_depth(&self) -> usize {
-        let part = (self.frames.len() / COLD_PART).max(COLD_MIN);
-        part.min(self.config.free_frames_target.max(COLD_MIN))
+        let part = (self.frame_count() / COLD_PART).max(COLD_MIN);
+        part.min(self.scan_depth.load(Ordering::Relaxed).max(COLD_MIN))
     }
 
     /// Brings the free list up to the high-water mark, and writes what is dirty at the cold end if it
@@ -88,7 +88,7 @@ impl Pool {
             let short = self.free_frames_short();
             let found = self.look_at_cold_end(short, depth);
             let short = short - self.evict_frames(found.clean);
-            let deeper = depth < self.frames.len();
+            let deeper = depth < self.frame_count();
             match found.dirty.len() {
                 dirty if short == 0 && dirty < ahead => return Ok(report),
                 // A larger batch for the same syncs.

@@ -16,8 +16,9 @@
 //!
 //! Latches: page latches by the caller's rank; FlushShard, Lru, PageTableShard inside, one at a time.
 //! Crash:   doublewrite.rs (torn pages), flush.rs (order of writes and syncs).
-//! Read:    pool.rs, read.rs, guard.rs, frame.rs, table.rs, lru.rs, supply.rs, maker.rs,
-//!          flush_list.rs, flush.rs, doublewrite.rs, read_ahead.rs.
+//! Read:    pool.rs, read.rs, guard.rs, frame.rs, table.rs, guide.rs, sight.rs, lru.rs, supply.rs,
+//!          maker.rs, flush_list.rs, flush.rs, neighbors.rs, doublewrite.rs, read_ahead.rs, read_run.rs, resize.rs,
+//!          stall.rs.
 
 mod cleaner;
 mod discard;
@@ -26,20 +27,27 @@ mod flush;
 mod flush_list;
 mod frame;
 mod guard;
+mod guide;
 mod hook;
 mod list;
 mod lru;
 mod maker;
+mod neighbors;
 mod pool;
 mod read;
 mod read_ahead;
+mod read_run;
 mod region;
+mod resize;
+mod sight;
+mod stall;
 mod supply;
 mod table;
 
 pub use doublewrite::{Doublewrite, DoublewriteCopies};
 pub use flush::FlushReport;
 pub use guard::{Mode, PageGuard, Pin, Stamp, UPDATE_RANGE};
+pub use guide::{Draft, SHARED_MAX, Sight, Told, WINDOW, Want, big_endian};
 pub use hook::PageLoaded;
 pub use pool::{Pool, PoolConfig, PoolCounts};
 pub use supply::FrameCredit;

@@ -6,14 +6,16 @@ use super::flush::Flusher;
 use super::flush_list::FlushList;
 use super::frame::{FLAG_FREED, Frame, Load, NO_PAGE};
 use super::guard::{Mode, PageGuard, Pin};
+use super::guide::Guides;
 use super::hook::PageLoaded;
 use super::lru::{self, Lru};
 use super::read_ahead::ReadAhead;
-use super::region::Region;
+use super::region::{Array, Region};
+use super::resize::Resizer;
 use super::table::{Found, Table};
 use crate::redo::Log;
 use crate::space::Registry;
-use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Arc, Event, Once, Rank, Signal};
 use crate::words::{Error, Lsn, PageId, Result};
 
@@ -22,6 +24,8 @@ use crate::words::{Error, Lsn, PageId, Result};
 pub struct PoolConfig {
     /// Bytes of page images.
     pub bytes: usize,
+    /// As many there may be later (`Pool::resize`); fewer, if there are no such addresses.
+    pub bytes_max: usize,
     /// innodb_page_size.
     pub page_size: usize,
     /// innodb_old_blocks_time: a page must be used this long after its first use to become young.
@@ -36,24 +40,50 @@ impl PoolConfig {
     pub fn new(bytes: usize, page_size: usize) -> PoolConfig {
         PoolConfig {
             bytes,
+            bytes_max: bytes,
             page_size,
             old_blocks_time_ms: 1000,
             free_frames_target: 1536,
         }
     }
+
+    /// Frames of a pool of `bytes`. Errors: `Invalid` if they are too few or too many.
+    pub(super) fn frame_count(&self, bytes: usize) -> Result<usize> {
+        let frame_count = bytes / self.page_size;
+        if frame_count < FRAMES_MIN {
+            return Err(Error::invalid(format!(
+                "innodb_buffer_pool_size: at least {FRAMES_MIN} pages of {} bytes are needed",
+                self.page_size
+            )));
+        }
+        match frame_count <= FRAMES_MAX {
+            true => Ok(frame_count),
+            false => Err(self.too_large(bytes)),
+        }
+    }
+
+    pub(super) fn too_large(&self, bytes: usize) -> Error {
+        Error::invalid(format!(
+            "innodb_buffer_pool_size={bytes}: the system does not give that much memory"
+        ))
+    }
 }
 
 /// Fewest frames a pool works with: the largest mini-transaction plus some readers.
-const FRAMES_MIN: usize = 64;
+pub(super) const FRAMES_MIN: usize = 64;
+/// Most frames: their numbers and those of the table's buckets have 32 bits.
+const FRAMES_MAX: usize = 1 << 31;
 /// Length of a tick of the coarse clock.
 const TICK_MS: u32 = 64;
 
 /// The buffer pool.
 pub struct Pool {
     pub(super) config: PoolConfig,
-    pub(super) frames: Box<[Frame]>,
-    region: Region,
+    pub(super) frames: Array<Frame>,
+    pub(super) region: Region,
+    pub(super) resizer: Resizer,
     pub(super) table: Table,
+    pub(super) guides: Guides,
     pub(super) lru: Lru,
     pub(super) flush_list: FlushList,
     pub(super) flusher: Flusher,
@@ -65,6 +95,10 @@ pub struct Pool {
     frozen_why: Once<Box<str>>,
     /// Coarse time, for the LRU.
     tick: AtomicU32,
+    /// `PoolConfig::old_blocks_time_ms` in ticks.
+    old_ticks: AtomicU32,
+    /// `PoolConfig::free_frames_target`.
+    pub(super) scan_depth: AtomicUsize,
     started: std::time::Instant,
     /// Raised when a frame became free, or clean at the cold end.
     pub(super) frame_available: Signal,
@@ -75,6 +109,43 @@ pub struct Pool {
     /// A maker of free frames runs: who needs one may wait for it instead of writing pages itself.
     pub(super) maker_runs: AtomicBool,
     pub(super) counters: Counters,
+}
+
+/// What a pool is made of, before it is one.
+struct Memory {
+    region: Region,
+    frames: Array<Frame>,
+    table: Table,
+}
+
+impl Memory {
+    /// Memory for `frame_count` frames in ranges for as many as `config.bytes_max` says, or as there
+    /// are addresses for; also returns the bytes of these.
+    fn reserve(config: &PoolConfig, frame_count: usize) -> Result<(Memory, usize)> {
+        let mut max = (config.bytes_max / config.page_size).clamp(frame_count, FRAMES_MAX);
+        loop {
+            match Memory::ranges(config.page_size, frame_count, max) {
+                Ok(memory) => {
+                    let committed = memory.region.commit(frame_count);
+                    return committed
+                        .map(|()| (memory, max * config.page_size))
+                        .map_err(|_| config.too_large(config.bytes));
+                }
+                Err(_) if max > frame_count => max = (max / 2).max(frame_count),
+                Err(_) => return Err(config.too_large(config.bytes)),
+            }
+        }
+    }
+
+    fn ranges(page_size: usize, frame_count: usize, max: usize) -> Result<Memory> {
+        let frames = Array::reserve(max)?;
+        frames.commit(frame_count)?;
+        Ok(Memory {
+            region: Region::reserve(page_size, max)?,
+            frames,
+            table: Table::new(frame_count, max)?,
+        })
+    }
 }
 
 /// Totals since the pool was opened.
@@ -117,21 +188,20 @@ pub struct PoolCounts {
 }
 
 impl Pool {
-    /// Reserves the frames. Errors: `OutOfMemory`, `Invalid` for a pool that is too small.
-    pub fn open(config: PoolConfig, log: Arc<Log>, spaces: Arc<Registry>) -> Result<Pool> {
-        let frame_count = config.bytes / config.page_size;
-        if frame_count < FRAMES_MIN {
-            return Err(Error::invalid(format!(
-                "innodb_buffer_pool_size: at least {FRAMES_MIN} pages of {} bytes are needed",
-                config.page_size
-            )));
-        }
-        let frames = Region::descriptors(frame_count, |_| Frame::new());
+    /// Reserves the frames. Errors: `Invalid` for a pool that is too small, or larger than the system
+    /// can give.
+    pub fn open(mut config: PoolConfig, log: Arc<Log>, spaces: Arc<Registry>) -> Result<Pool> {
+        let frame_count = config.frame_count(config.bytes)?;
+        let (memory, bytes_max) = Memory::reserve(&config, frame_count)?;
+        config.bytes_max = bytes_max;
         Ok(Pool {
             config,
-            region: Region::reserve(config.page_size, frame_count)?,
-            table: Table::new(frame_count),
-            lru: Lru::new(&frames),
+            region: memory.region,
+            table: memory.table,
+            guides: Guides::new(bytes_max / config.page_size, config.page_size),
+            frames: memory.frames,
+            resizer: Resizer::new(config.bytes),
+            lru: Lru::new(frame_count as u32),
             flush_list: FlushList::new(),
             flusher: Flusher::new(),
             read_ahead: ReadAhead::new(),
@@ -141,13 +211,14 @@ impl Pool {
             frozen: AtomicBool::new(false),
             frozen_why: Once::new(),
             tick: AtomicU32::new(0),
+            old_ticks: AtomicU32::new(config.old_blocks_time_ms.div_ceil(TICK_MS)),
+            scan_depth: AtomicUsize::new(config.free_frames_target),
             started: std::time::Instant::now(),
             frame_available: Signal::new(),
             cleaner_wanted: Event::new(),
             maker_wanted: Event::new(),
             maker_runs: AtomicBool::new(false),
             counters: Counters::default(),
-            frames,
         })
     }
 
@@ -165,7 +236,13 @@ impl Pool {
 
     /// Frames of the pool.
     pub fn frame_count(&self) -> usize {
-        self.frames.len()
+        self.lru.frame_count()
+    }
+
+    /// The frames that were ever used.
+    pub(super) fn used_frames(&self) -> &[Frame] {
+        let used = self.lru.lock().fresh() as usize;
+        &self.frames[..used]
     }
 
     /// What the pool holds and did.
@@ -173,7 +250,7 @@ impl Pool {
         let lru = self.lru.counts();
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         PoolCounts {
-            frames: self.frames.len(),
+            frames: self.frame_count(),
             free: lru.free,
             young: lru.young,
             old: lru.old,
@@ -296,8 +373,21 @@ impl Pool {
 
     #[inline]
     pub(super) fn touch(&self, frame: &Frame) {
-        let old_ticks = self.config.old_blocks_time_ms.div_ceil(TICK_MS);
+        // Relaxed: settings, and a time that is coarse anyway.
+        let old_ticks = self.old_ticks.load(Ordering::Relaxed);
         lru::touch(frame, self.tick.load(Ordering::Relaxed), old_ticks);
+    }
+
+    /// Changes `PoolConfig::old_blocks_time_ms`.
+    pub fn set_old_blocks_time(&self, ms: u32) {
+        self.old_ticks
+            .store(ms.div_ceil(TICK_MS), Ordering::Relaxed);
+    }
+
+    /// Changes `PoolConfig::free_frames_target`.
+    pub fn set_lru_scan_depth(&self, frames: usize) {
+        self.scan_depth.store(frames, Ordering::Relaxed);
+        self.wake_maker();
     }
 
     /// Moves the coarse clock on; called by misses and by the cleaner.

@@ -81,12 +81,21 @@ impl Pool {
     }
 
     /// The same for nobody in particular.
-    pub(super) fn load_unused<'p>(&'p self, mut guard: PageGuard<'p>) -> Result<Pin<'p>> {
+    pub(super) fn load_unused<'p>(&'p self, guard: PageGuard<'p>) -> Result<Pin<'p>> {
+        self.load_from(guard, false)
+    }
+
+    /// As `load_unused`. `is_read`: the frame has what the file holds.
+    pub(super) fn load_from<'p>(
+        &'p self,
+        mut guard: PageGuard<'p>,
+        is_read: bool,
+    ) -> Result<Pin<'p>> {
         let id = guard.id();
         let at = guard.index();
         let _section = self.critical("panic while a page was read");
         self.reached("pool.load");
-        let filled = self.fill(id, &mut guard);
+        let filled = self.fill(id, &mut guard, is_read);
         match filled {
             Ok(oldest) => {
                 if let Some(start) = oldest {
@@ -113,14 +122,16 @@ impl Pool {
     }
 
     /// Reads, verifies, repairs, brings up to date (P4).
-    fn fill(&self, id: PageId, guard: &mut PageGuard<'_>) -> Result<Option<Lsn>> {
+    fn fill(&self, id: PageId, guard: &mut PageGuard<'_>, is_read: bool) -> Result<Option<Lsn>> {
         let space = self.spaces.find(id.space)?;
         let page = guard.bytes_mut();
         let hook = self.hook.get();
         if hook.is_some_and(|hook| hook.rebuilds(id)) {
             fil::init(page, id);
         } else {
-            space.read_page(id.page, page)?;
+            if !is_read {
+                space.read_page(id.page, page)?;
+            }
             if let Err(error) = self.check(id, page, space.flags().flavour()) {
                 let copy = hook.and_then(|hook| hook.repair(id, page));
                 let sound = copy.filter(|copy| {

@@ -175,7 +175,7 @@ impl Pool {
             return;
         };
         let to = range.to.min(space.size_pages());
-        let most = (self.frames.len() / POOL_PART) as u32;
+        let most = (self.frame_count() / POOL_PART) as u32;
         for page in (range.from..to).take(most as usize) {
             // Damage, free pages and a file that goes away are the business of whoever needs the page.
             match self.read_one_ahead(PageId::new(range.space, PageNo(page))) {

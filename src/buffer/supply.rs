@@ -67,12 +67,12 @@ impl Pool {
         if count == 0 {
             return Ok(credit);
         }
-        if count as usize > self.frames.len() / 2 {
+        if count as usize > self.frame_count() / 2 {
             return Err(Error::BufferPoolFull);
         }
         let mut need = Need::new(count as usize);
         loop {
-            need.seen = self.frame_available.seen();
+            need.look(self);
             if self.promise(count as usize) {
                 credit.left.set(count);
                 return Ok(credit);
@@ -95,7 +95,7 @@ impl Pool {
     pub(super) fn take_frame(&self) -> Result<u32> {
         let mut need = Need::new(1);
         loop {
-            need.seen = self.frame_available.seen();
+            need.look(self);
             if let Some(at) = self.take_free(false) {
                 return Ok(at);
             }
@@ -119,7 +119,7 @@ impl Pool {
             if let Some(at) = self.take_free(false) {
                 return Ok(at);
             }
-            if self.evict(EVICT_BATCH, self.frames.len()) > 0 {
+            if self.evict(EVICT_BATCH, usize::MAX) > 0 {
                 continue;
             }
             self.counters
@@ -162,7 +162,7 @@ impl Pool {
         }
     }
 
-    fn make_room(&self, need: &mut Need) -> Result<()> {
+    pub(super) fn make_room(&self, need: &mut Need) -> Result<()> {
         self.check_running()?;
         let wanted = need.frames.max(EVICT_BATCH);
         if self.evict(wanted, EVICT_DEPTH) > 0 {
@@ -184,7 +184,7 @@ impl Pool {
             self.wake_maker();
             self.frame_available.wait(need.seen, SLEEP);
         } else if self.flush_coldest(WRITE_BATCH)?.written == 0
-            && self.evict(wanted, self.frames.len()) == 0
+            && self.evict(wanted, usize::MAX) == 0
         {
             // All pages are pinned or being read right now.
             std::thread::sleep(Duration::from_millis(1));
@@ -235,7 +235,7 @@ impl Pool {
 }
 
 /// Somebody who needs frames.
-struct Need {
+pub(super) struct Need {
     frames: usize,
     /// `frame_available` before he looked.
     seen: u32,
@@ -244,12 +244,17 @@ struct Need {
 }
 
 impl Need {
-    fn new(frames: usize) -> Need {
+    pub(super) fn new(frames: usize) -> Need {
         Need {
             frames,
             seen: 0,
             since: None,
         }
+    }
+
+    /// He looks for frames now.
+    pub(super) fn look(&mut self, pool: &Pool) {
+        self.seen = pool.frame_available.seen();
     }
 }
 

@@ -206,7 +206,11 @@ fn plain_type(column: &ImageColumn) -> (Mtype, u32, u32) {
     }
 }
 
-fn index(
+/// The definition of one index, without id and root.
+///
+/// # Errors
+/// As `define`.
+pub fn index(
     image: &TableImage,
     key: &ImageKey,
     format: RowFormat,
@@ -279,7 +283,7 @@ fn prefix_bytes(column: &ImageColumn, part: &ImageKeyPart) -> u16 {
 
 /// Refuses a table whose rows, or node pointers, may not fit in half a page however much is stored
 /// apart (section 12.3).
-fn check_record_size(table: &Table, index: &Index, limits: Limits) -> Result<()> {
+pub(super) fn check_record_size(table: &Table, index: &Index, limits: Limits) -> Result<()> {
     let compact = index.compact;
     let overhead = if compact { 12 + 120 } else { 12 + 125 };
     let half = (limits.page_size - overhead) / 2;

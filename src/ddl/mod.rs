@@ -1,4 +1,4 @@
-//! Statements that change the dictionary: create, drop, rename, truncate.
+//! Statements that change the dictionary: create, drop, rename, truncate, add and drop indexes.
 //!
 //! Knows how rows of SYS_*, trees and files change together; knows nothing of sessions. Each
 //! statement is one dictionary transaction of its own.
@@ -13,9 +13,12 @@
 //!
 //! Latches: DictOperation, for the whole statement.
 //! Crash:   before the commit, rollback undoes it; after it, purge completes it.
-//! Read:    define.rs, create.rs, drop.rs, rename.rs, truncate.rs.
+//! Read:    define.rs, create.rs, drop.rs, rename.rs, truncate.rs, index.rs, build.rs.
 
 #![forbid(unsafe_code)]
+
+/// Building new indexes, by several threads.
+pub mod build;
 
 /// New tables.
 pub mod create;
@@ -25,6 +28,9 @@ pub mod define;
 
 /// Dropping tables, and what crashes left.
 pub mod drop;
+
+/// Adding and dropping secondary indexes.
+pub mod index;
 
 #[cfg(test)]
 mod kept_log_tests;
@@ -48,7 +54,11 @@ use crate::trx::Trx;
 use crate::words::{Error, Result};
 use std::ops::ControlFlow;
 
+pub use build::{BuildJob, BuildMeans, Refused};
 pub use define::{Limits, NewTable, define};
+pub use index::{AddError, NewIndexes};
+
+use define::check_record_size;
 
 /// What statements work with.
 pub struct Ddl<'e> {

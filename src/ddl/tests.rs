@@ -388,16 +388,7 @@ fn columns_and_keys_that_cannot_be_are_refused() {
     for name in [first.as_str(), "db_row_id", ""] {
         assert!(matches!(renamed(name), Err(Error::Invalid(_))), "{name}");
     }
-    let key = |kind, length| ImageKey {
-        name: "extra".into(),
-        kind,
-        parts: [ImageKeyPart {
-            column: 1,
-            length,
-            descending: false,
-        }]
-        .into(),
-    };
+    let key = |kind, length| ImageKey::of_column("extra", kind, 1, length);
     let with_key = |key: ImageKey| {
         try_with("d/t", RowFormat::Dynamic, &move |i| {
             let mut keys = i.keys.to_vec();

@@ -48,8 +48,8 @@ impl Ddl<'_> {
     }
 }
 
-/// The definition by which a table is made again; ids and places are for `create_in`.
-fn definition_of(table: &Table) -> TableDef {
+/// The definition by which a table is made again, or changed; new ids and places are for those who do.
+pub(super) fn definition_of(table: &Table) -> TableDef {
     let indexes = table.indexes.iter().map(|index| IndexDef {
         id: index.id,
         name: index.name.clone(),

@@ -85,6 +85,21 @@ impl Counters {
         self.draw(ctx, indexes, false)
     }
 
+    /// Draws ids for `count` indexes of a table that is there; the first of them.
+    ///
+    /// # Errors
+    /// What an mtr's start and reading the header give.
+    pub fn new_index_ids(&self, ctx: &PageCtx, count: u32) -> Result<IndexId> {
+        let (first, _) = retry(ctx, Some(Budget::statement(LOG_BYTES)), |mtr| {
+            let page = mtr.get(HEADER_PAGE, Mode::X, Rank::FspPage)?;
+            let header = DictHeader::parse(mtr.view(page)).map_err(|e| e.at_page(HEADER_PAGE))?;
+            let last = header.index_id().0;
+            mtr.write_u64(page, dict_header::OFF_INDEX_ID, last + u64::from(count));
+            Ok(IndexId(last + 1))
+        })?;
+        Ok(first)
+    }
+
     fn draw(&self, ctx: &PageCtx, indexes: u32, in_system: bool) -> Result<NewIds> {
         let (ids, _) = retry(ctx, Some(Budget::statement(LOG_BYTES)), |mtr| {
             let page = mtr.get(HEADER_PAGE, Mode::X, Rank::FspPage)?;

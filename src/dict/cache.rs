@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::ControlFlow;
 
 use super::boot::{self, Counters};
+use super::limit::Usage;
 use super::open_table::OpenTable;
 use super::system_tables::{self, IndexRow, TableRow};
 use super::{instant, load};
@@ -55,6 +56,7 @@ pub struct Dict {
     ids: [Shard<TableId>; SHARDS],
     /// A change is neither committed nor undone, and will not be before the next start.
     half_changed: AtomicBool,
+    pub(super) usage: Usage,
 }
 
 /// Keeps loads and other DDL out.
@@ -81,16 +83,8 @@ impl Dict {
         // The dictionary's names are in order without the host.
         let open = |table: Table| {
             let known = vec![None; table.indexes.len()].into();
-            open_with(
-                table,
-                &space,
-                TrxId(0),
-                0,
-                false,
-                known,
-                &locks,
-                &collations,
-            )
+            let boot = vec![TrxId(0); table.indexes.len()].into();
+            open_with(table, &space, boot, 0, false, known, &locks, &collations)
         };
         let sys = SystemTrees {
             tables: open(wired.tables),
@@ -111,6 +105,7 @@ impl Dict {
             names: std::array::from_fn(|_| Padded(RwLock::new(Rank::DictCache, HashMap::new()))),
             ids: std::array::from_fn(|_| Padded(RwLock::new(Rank::DictCache, HashMap::new()))),
             half_changed: AtomicBool::new(false),
+            usage: Usage::new(),
         };
         for table in [
             &dict.sys.tables,
@@ -281,12 +276,14 @@ impl Dict {
 
     /// The open table, if it is in the cache.
     pub fn cached(&self, name: &str) -> Option<Arc<OpenTable>> {
-        self.names[shard_of(name)].read().get(name).cloned()
+        let table = self.names[shard_of(name)].read().get(name).cloned();
+        table.inspect(|table| table.note_recent())
     }
 
     /// The open table, if it is in the cache.
     pub fn cached_by_id(&self, id: TableId) -> Option<Arc<OpenTable>> {
-        self.ids[id.0 as usize % SHARDS].read().get(&id).cloned()
+        let table = self.ids[id.0 as usize % SHARDS].read().get(&id).cloned();
+        table.inspect(|table| table.note_recent())
     }
 
     /// From now on a table whose changes are in the change buffer cannot be opened.
@@ -305,9 +302,13 @@ impl Dict {
 
     fn insert(&self, table: Arc<OpenTable>) {
         let id = table.id();
-        self.ids[id.0 as usize % SHARDS]
+        self.usage.add(&table);
+        let before = self.ids[id.0 as usize % SHARDS]
             .write()
             .insert(id, table.clone());
+        if let Some(before) = before {
+            self.usage.subtract(&before);
+        }
         self.names[shard_of(table.name())]
             .write()
             .insert(table.name().into(), table);
@@ -316,12 +317,39 @@ impl Dict {
     /// Takes a table out of the cache. Whoever holds it may go on using it until told otherwise
     /// (`OpenTable::retire`).
     pub fn forget(&self, table: &OpenTable) {
-        self.ids[table.id().0 as usize % SHARDS]
+        let removed = self.ids[table.id().0 as usize % SHARDS]
             .write()
             .remove(&table.id());
+        if let Some(removed) = removed {
+            self.usage.subtract(&removed);
+        }
         self.names[shard_of(table.name())]
             .write()
             .remove(table.name());
+    }
+
+    /// Takes a table that only the cache and the caller hold out of it. The caller has the dictionary
+    /// for himself: who does not find it by name waits for him.
+    pub(super) fn forget_if_unused(&self, table: Arc<OpenTable>) {
+        let name = &self.names[shard_of(table.name())];
+        {
+            let mut names = name.write();
+            // The two maps and the caller.
+            if Arc::strong_count(&table) > 3 {
+                return;
+            }
+            names.remove(table.name());
+        }
+        {
+            let mut ids = self.ids[table.id().0 as usize % SHARDS].write();
+            if Arc::strong_count(&table) == 2 {
+                ids.remove(&table.id());
+                self.usage.subtract(&table);
+                return;
+            }
+        }
+        // Found by its id meanwhile.
+        name.write().insert(table.name().into(), table);
     }
 
     /// Opens the table that `row` describes.
@@ -345,7 +373,16 @@ impl Dict {
         // Asks the host, which no latch of a page may be held for.
         let unknown = table.unknown_collations(&*self.collations);
         let indexes = load::index_rows(ctx, &self.sys, row.id)?;
-        let created = indexes.first().map_or(TrxId(0), |index| index.created);
+        let made = |id| {
+            indexes
+                .iter()
+                .find(|row| row.id == id)
+                .map(|row| row.created)
+        };
+        let created = table.indexes.iter();
+        let created = created
+            .map(|index| made(index.id).unwrap_or_default())
+            .collect();
         Ok(open_with(
             table,
             &space,
@@ -406,6 +443,7 @@ impl DictGuard<'_> {
         let row = self.table_row(ctx, name)?;
         let table = self.dict.load(ctx, &row)?;
         self.dict.insert(table.clone());
+        self.dict.close_unused();
         Ok(table)
     }
 
@@ -446,7 +484,7 @@ impl DictGuard<'_> {
 fn open_with(
     table: Table,
     space: &Arc<Space>,
-    created: TrxId,
+    created: Box<[TrxId]>,
     last_autoinc: u64,
     read_only: bool,
     unknown_collations: Box<[Option<u16>]>,

@@ -35,6 +35,7 @@ pub mod describe;
 pub mod drop_tree;
 
 mod instant;
+mod limit;
 mod load;
 
 /// A table that can be read and written.

@@ -19,6 +19,8 @@ pub struct OpenTable {
     trees: Box<[Tree]>,
     space: Arc<Space>,
     created: TrxId,
+    /// By index, who made it.
+    indexes_created: Box<[TrxId]>,
     read_only: bool,
     /// By index, a collation that the host lacks.
     unknown_collations: Box<[Option<u16>]>,
@@ -30,6 +32,8 @@ pub struct OpenTable {
     /// By the stripe of the thread that came.
     users: [Padded<AtomicU32>; STRIPES],
     retired: AtomicBool,
+    /// Looked up since the cache last asked.
+    recent: AtomicBool,
 }
 
 /// Estimates about a table; `stats` fills them.
@@ -52,7 +56,7 @@ impl OpenTable {
         def: Arc<Table>,
         trees: Vec<Tree>,
         space: Arc<Space>,
-        created: TrxId,
+        indexes_created: Box<[TrxId]>,
         last_autoinc: u64,
         read_only: bool,
         unknown_collations: Box<[Option<u16>]>,
@@ -62,7 +66,8 @@ impl OpenTable {
             def,
             trees: trees.into(),
             space,
-            created,
+            created: indexes_created.first().copied().unwrap_or_default(),
+            indexes_created,
             read_only,
             corrupt: AtomicBool::new(false),
             autoinc: Mutex::new(Rank::TableLatch, last_autoinc.saturating_add(1)),
@@ -70,6 +75,7 @@ impl OpenTable {
             changes: AtomicU64::new(0),
             users: Default::default(),
             retired: AtomicBool::new(false),
+            recent: AtomicBool::new(true),
         }
     }
 
@@ -83,6 +89,19 @@ impl OpenTable {
     #[inline]
     pub fn id(&self) -> TableId {
         self.def.id
+    }
+
+    /// It was looked up.
+    pub(super) fn note_recent(&self) {
+        // Relaxed: a hint. Stored only where it changes: the usual case writes nothing.
+        if !self.recent.load(Ordering::Relaxed) {
+            self.recent.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// True if it was looked up since the last call.
+    pub(super) fn take_recent(&self) -> bool {
+        self.recent.swap(false, Ordering::Relaxed)
     }
 
     /// "db/table".
@@ -165,6 +184,13 @@ impl OpenTable {
     #[inline]
     pub fn created(&self) -> TrxId {
         self.created
+    }
+
+    /// The transaction that made index `position`: a view that does not see it must not read there, since
+    /// entries of older versions are not in it.
+    #[inline]
+    pub fn index_created(&self, position: usize) -> TrxId {
+        self.indexes_created[position]
     }
 
     /// True if rows may not be changed: an index is there that this version cannot keep up.

@@ -3,9 +3,11 @@
 use super::cache::Dict;
 use super::system_tables::{TableRow, key};
 use super::write::{self, Writer};
-use crate::mtr::PageCtx;
+use crate::mtr::{Budget, PageCtx, retry};
+use crate::page::{Offsets, RecordView, SearchMode};
 use crate::schema::{FieldColumn, FieldRef, IndexDef, TableDef, VirtualColumn};
-use crate::words::{Error, IndexId, Result, TableId, TrxId};
+use crate::tree::{Intent, Seek};
+use crate::words::{Error, IndexId, PageNo, Result, TableId, TrxId};
 
 /// Bit 31 of SYS_TABLES.N_COLS.
 const COMPACT: u32 = 1 << 31;
@@ -151,6 +153,55 @@ pub fn insert_index(
         &u32::from(index.merge_threshold).to_be_bytes(),
     ]);
     write::insert(ctx, &dict.system().indexes, &row, writer)
+}
+
+/// Position of PAGE_NO in a record of SYS_INDEXES.
+const PAGE_NO: usize = 8;
+/// Redo of making a tree, and of PAGE_NO.
+const TREE_LOG_BYTES: usize = 64 << 10;
+
+/// Makes the tree of an index whose row is there without one; tree and row are one mini-transaction, so
+/// that whoever undoes the row finds the tree. The root.
+///
+/// # Errors
+/// `NoSpace`; damage; what reading gives.
+pub fn create_tree(ctx: &PageCtx, dict: &Dict, def: &TableDef, index: IndexId) -> Result<PageNo> {
+    let tree = dict.system().indexes.clustered();
+    let row = key(&[&def.id.0.to_be_bytes(), &index.0.to_be_bytes()]);
+    let budget = Budget::statement(TREE_LOG_BYTES).with_frames(8);
+    let mut offsets = Offsets::new();
+    let (root, _) = retry(ctx, Some(budget), |mtr| {
+        let seek = Seek::Key(&row, SearchMode::LessOrEqual);
+        let at = tree.seek(mtr, seek, Intent::Modify)?;
+        if usize::from(at.low_match) != row.len() {
+            return Err(Error::internal("a row of SYS_INDEXES is gone"));
+        }
+        let record = RecordView::new(mtr.view(at.page), at.rec, tree.index(), &mut offsets)?;
+        let place = record.range(PAGE_NO);
+        let root = crate::tree::create(mtr, def.space, index, def.compact)?;
+        mtr.write(at.page, place.start, &root.0.to_be_bytes());
+        Ok(root)
+    })?;
+    Ok(root)
+}
+
+/// Delete-marks the rows of an index: its fields first, for purge frees the tree with the row of SYS_INDEXES.
+///
+/// # Errors
+/// What reading and undo give.
+pub fn delete_index(
+    ctx: &PageCtx,
+    dict: &Dict,
+    table: TableId,
+    index: IndexId,
+    writer: &mut Writer<'_>,
+) -> Result<()> {
+    delete_all(ctx, dict, Of::Fields(index), writer)?;
+    let row = key(&[&table.0.to_be_bytes(), &index.0.to_be_bytes()]);
+    match write::delete(ctx, &dict.system().indexes, &row, writer)? {
+        true => Ok(()),
+        false => Err(Error::internal("a row of SYS_INDEXES is gone")),
+    }
 }
 
 /// The rows of SYS_FIELDS of an index.

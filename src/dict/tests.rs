@@ -355,3 +355,46 @@ fn an_independent_checker_accepts_a_new_system_tablespace_of_every_page_size() {
         checker(&bed, &["undo001", "check"]);
     }
 }
+
+#[test]
+fn tables_that_nobody_uses_are_closed_when_they_take_too_much() {
+    let bed = SampleDir::open("mini");
+    let names = bed.dict.table_names(&bed.ctx, None).expect("names");
+    let open = |name: &str| bed.dict.open_table(&bed.ctx, name);
+    let held: Vec<_> = names
+        .iter()
+        .take(2)
+        .filter_map(|name| open(name).ok())
+        .collect();
+    let opened = names.iter().filter(|name| open(name).is_ok()).count();
+    let (all, limit) = bed.dict.memory();
+    assert_eq!(limit, u64::MAX);
+    assert!(opened > 4 && all > opened as u64 * 2000, "{opened} {all}");
+    let in_cache = || {
+        names
+            .iter()
+            .filter(|name| bed.dict.cached(name).is_some())
+            .count()
+    };
+    assert_eq!(in_cache(), opened);
+    // The next table that is opened makes room; what is held, and SYS_*, stays.
+    bed.dict.set_memory_limit(1);
+    bed.dict
+        .forget(&open(&names[opened - 1]).expect("it opens"));
+    let last = open(&names[opened - 1]).expect("it opens again");
+    assert_eq!(in_cache(), held.len() + 1, "those that are held");
+    assert!(bed.dict.cached("SYS_TABLES").is_some());
+    for table in held.iter().chain([&last]) {
+        let found = bed.dict.cached(table.name()).expect("it is held");
+        assert!(std::sync::Arc::ptr_eq(&found, table));
+        let by_id = bed.dict.cached_by_id(table.id()).expect("it is held");
+        assert!(std::sync::Arc::ptr_eq(&by_id, table));
+    }
+    // A closed one is opened when it is wanted.
+    bed.dict.set_memory_limit(all);
+    assert_eq!(
+        names.iter().filter(|name| open(name).is_ok()).count(),
+        opened
+    );
+    assert_eq!(bed.dict.memory().0, all);
+}

@@ -38,24 +38,27 @@ impl TableHandle {
 
     /// A row is about to be inserted: its value, given by the host's user, pushes the counter.
     pub(super) fn push_autoinc(&mut self, row: RowIn<'_>) -> Result<()> {
-        let Some(column) = self.image().auto_increment() else {
-            return Ok(());
-        };
-        let Some(value) = value_of(&self.image().columns[column], row.image) else {
-            return Ok(());
-        };
-        {
-            let mut next = self.table().autoinc();
-            if value < *next {
-                return Ok(());
-            }
-            *next = value.saturating_add(1);
+        match self.note_autoinc(row) {
+            None => Ok(()),
+            Some(value) => row::push_counter(self.engine().ctx(), self.table().clustered(), value),
         }
-        row::push_counter(self.engine().ctx(), self.table().clustered(), value)
+    }
+
+    /// The same in memory only; the value that is to be pushed before anybody may find the row.
+    pub(super) fn note_autoinc(&self, row: RowIn<'_>) -> Option<u64> {
+        let column = self.image().auto_increment()?;
+        let value = value_of(&self.image().columns[column], row.image)?;
+        let mut next = self.table().autoinc();
+        if value < *next {
+            return None;
+        }
+        *next = value.saturating_add(1);
+        Some(value)
     }
 
     /// Sets the next value, but not below the largest in the table.
     pub fn autoinc_set(&mut self, session: &mut Session, next: u64) -> Result<()> {
+        self.bulk_end(session)?;
         session.check_not_aborted()?;
         let column = self.autoinc_column()?;
         let largest = self.largest_in_table(session, column)?;

@@ -71,7 +71,8 @@ impl Cleaner {
             }
             match self.round(&mut pace) {
                 Ok(()) => {}
-                Err(Error::Stopped(_)) => break,
+                // The second: that of the doublewrite blocks, without which no page may be written.
+                Err(Error::Stopped(_) | Error::FileFailed(_)) => break,
                 Err(error) => {
                     log::error!("page cleaner: {error}");
                     std::thread::sleep(ROUND);
@@ -85,6 +86,9 @@ impl Cleaner {
             self.make_room()?;
         }
         let pool = &self.ctx.pool;
+        if pool.writes_stalled() {
+            pool.retry_stalled()?;
+        }
         let (limits, seen) = (self.limits(), self.look());
         if pace.second_is_over(seen.now) {
             let reach = Lsn(seen.lsn.0.saturating_sub(seen.age) + pace.redo_in_3_seconds(&seen));
@@ -149,7 +153,8 @@ impl Cleaner {
             age: match self.pending.present_count() {
                 // Those that wait for a missing file are not helped by writing others.
                 0 => self.age_of(self.ctx.pool.oldest_modification()),
-                _ => self.oldest_age(),
+                // No checkpoint passes pages that wait: the device is better used to bring them up.
+                _ => self.age_of(Some(self.pending.end_of_log())),
             },
             dirty: counts.dirty,
             frames: counts.frames,

@@ -11,6 +11,10 @@ pub(super) fn fill_columns(columns: &mut Vec<u16>, image: &TableImage, map: Opti
             byte >> (at % 8) & 1 == 1
         })
     };
+    // As many as there are, ascending: they are all of them.
+    if map.is_none() && columns.len() == image.columns.len() {
+        return;
+    }
     columns.clear();
     columns.extend((0..image.columns.len() as u16).filter(is_set));
 }

@@ -74,23 +74,40 @@ fn fill(ctx: &PageCtx, setup: &Setup, flags: SpaceFlags, host: &HostServices) ->
     dict::create::create_described_tables(ctx, locks, host.collations.clone())
 }
 
-/// What an interrupted creation left: `storage::look` has made sure that it is nothing else.
+/// What an interrupted creation left: `storage::look` has made sure that it is nothing else. The log goes
+/// last, and each kind durably before the next: what a power cut leaves of it is recognised again.
 fn remove_leftovers(vfs: &dyn Vfs, setup: &Setup) -> Result<()> {
-    let mut paths = vec![join(&setup.log.dir, file::NAME)];
-    for data_file in &setup.system.files {
-        paths.push(join(&setup.places.system_dir, &data_file.name));
-    }
-    for path in paths.iter().rev() {
+    let log = join(&setup.log.dir, file::NAME);
+    let in_system_dir = |name: &str| join(&setup.places.system_dir, name);
+    let files = setup.system.files.iter();
+    let system: Vec<String> = files.map(|file| in_system_dir(&file.name)).collect();
+    let undo = (1..=setup.undo_tablespaces)
+        .map(|number| join(&setup.places.undo_dir, &format!("undo{number:03}")));
+    let mut left = false;
+    for path in system.iter().chain([&log]) {
         if vfs.exists(path)? {
-            for number in 1..=setup.undo_tablespaces {
-                let undo = join(&setup.places.undo_dir, &format!("undo{number:03}"));
-                remove(vfs, &undo)?;
-            }
             log::warn!("{path} is left over from an interrupted creation and is removed");
-            remove(vfs, path)?;
+            left = true;
         }
     }
-    Ok(())
+    if !left {
+        return Ok(());
+    }
+    remove_all(vfs, &setup.places.undo_dir, undo)?;
+    remove_all(vfs, &setup.places.system_dir, system.into_iter().rev())?;
+    remove_all(vfs, &setup.log.dir, [log].into_iter())
+}
+
+/// Some files of a directory, durably. A process that was killed may have removed some of them, and they may
+/// be back after a power cut.
+fn remove_all(vfs: &dyn Vfs, dir: &str, paths: impl Iterator<Item = String>) -> Result<()> {
+    for path in paths {
+        remove(vfs, &path)?;
+    }
+    match vfs.exists(dir)? {
+        true => vfs.sync_dir(dir),
+        false => Ok(()),
+    }
 }
 
 fn remove(vfs: &dyn Vfs, path: &str) -> Result<()> {

@@ -4,12 +4,13 @@
 //! index begun before `next`, a row read before `update` and `delete`, buffers of the right size.
 //! Every call that reads or writes gets the session to which the handle is bound.
 
+use super::bulk::{Loading, RefusedKey};
 use super::columns::fill_columns;
 use super::open::Engine;
 use super::session::Session;
+use super::tables::host_format;
 use super::types::{
-    Batch, Direction, Extra, Find, Isolation, LockMode, OpenFlags, RowFormat, TableFlags,
-    TableInfo, TableUse, Wait,
+    Batch, Direction, Extra, Find, LockMode, OpenFlags, TableFlags, TableInfo, TableUse, Wait,
 };
 use crate::dict::{InUse, OpenTable};
 use crate::host::image::{BlobHeap, RowIn, TableImage};
@@ -25,26 +26,31 @@ pub struct TableHandle {
     name: Box<str>,
     image: Arc<TableImage>,
     table: Arc<OpenTable>,
-    template: Template,
+    pub(super) template: Template,
     /// BLOBs of the rows handed out last; cleared at the begin of every read.
     blobs: BlobHeap,
     in_use: InUse,
     how: TableUse,
-    patience: Patience,
+    pub(super) patience: Patience,
     locking: Locking,
     /// Columns to fill, and columns that updates look at; ascending.
     read_columns: Vec<u16>,
     write_columns: Vec<u16>,
-    insert_mode: InsertMode,
-    cursor: Option<Cursor>,
-    /// The last one, for its memory.
-    spare: Option<Cursor>,
+    pub(super) insert_mode: InsertMode,
+    pub(super) expects_duplicates: bool,
+    pub(super) loading: Loading,
+    pub(super) refused: RefusedKey,
+    cursor: Cursor,
+    /// A scan or index is open: the cursor means something.
+    is_open: bool,
     /// Rows that others hold locked are shown as last committed, to see whether they match at all.
     semi_consistent: bool,
-    /// Clustered key of the row read last.
+    /// Clustered key of the row read last, but for what `in_cursor` says.
     current: Tuple,
     has_current: bool,
-    work: row::Workspace,
+    /// It is the cursor's current row, and `current` is to be made of it.
+    in_cursor: bool,
+    pub(super) work: row::Workspace,
 }
 
 const UNUSED: TableUse = TableUse {
@@ -89,11 +95,15 @@ impl TableHandle {
             patience: Patience::NoWait,
             locking: Locking::None,
             insert_mode: InsertMode::Plain,
-            cursor: None,
-            spare: None,
+            expects_duplicates: false,
+            loading: Loading::No,
+            refused: None,
+            cursor: Cursor::new(0),
+            is_open: false,
             semi_consistent: false,
             current: Tuple::new(),
             has_current: false,
+            in_cursor: false,
             work: row::Workspace::default(),
         })
     }
@@ -127,7 +137,7 @@ impl TableHandle {
     pub fn info(&self) -> Result<TableInfo> {
         let def = self.table.def();
         Ok(TableInfo {
-            row_format: row_format(def.format),
+            row_format: host_format(def.format),
             table_id: def.id,
             space_id: self.table.space_id(),
             ref_length: self.template.position_bytes(def) as u32,
@@ -165,7 +175,7 @@ impl TableHandle {
         session.start(false);
         self.how = *how;
         self.patience = session.patience(how.wait);
-        self.locking = locking(session, how.lock);
+        self.locking = session.locking(how.lock);
         if how.lock_table {
             let mode = match how.lock {
                 LockMode::Exclusive => TableMode::Exclusive,
@@ -197,13 +207,15 @@ impl TableHandle {
 
     /// Ends the use: scan or index ended, BLOBs freed.
     pub fn end_use(&mut self) {
+        self.has_current = false;
         self.cursor_end();
         self.blobs.clear();
         self.in_use.leave();
         self.how = UNUSED;
         self.insert_mode = InsertMode::Plain;
+        self.expects_duplicates = false;
+        self.loading = Loading::No;
         self.semi_consistent = false;
-        self.has_current = false;
     }
 
     /// Columns read and written: bit i = column i; `None` = all. A short map means 0 for the rest.
@@ -225,10 +237,9 @@ impl TableHandle {
             Extra::InsertWithUpdate => self.insert_mode = InsertMode::Replace,
             Extra::SemiConsistent(on) => {
                 self.semi_consistent = on;
-                if let Some(cursor) = &mut self.cursor {
-                    cursor.set_semi_consistent(on);
-                }
+                self.cursor.set_semi_consistent(on);
             }
+            Extra::IgnoreDuplicate(on) => self.expects_duplicates = on,
             // The others allow shortcuts that are not taken.
             _ => {}
         }
@@ -239,10 +250,13 @@ impl TableHandle {
 
     /// Errors: `TableDefinitionChanged` if the transaction's view is older than the table, whose rows
     /// of that time are gone (TRUNCATE).
-    fn check_not_newer(&self, session: &mut Session) -> Result<()> {
+    fn check_not_newer(&mut self, session: &mut Session, index: usize) -> Result<()> {
+        if let Loading::Yes(_) = self.loading {
+            self.bulk_end(session)?;
+        }
         let sees = session.trx().open_view().is_none_or(|view| {
             let registry = &self.engine.trx().registry;
-            view.sees(registry, self.table.created())
+            view.sees(registry, self.table.index_created(index))
         });
         match sees {
             true => Ok(()),
@@ -254,10 +268,10 @@ impl TableHandle {
     ///
     /// Errors: `TableDefinitionChanged`.
     pub fn scan_begin(&mut self, session: &mut Session, sequential: bool) -> Result<()> {
-        self.check_not_newer(session)?;
+        self.check_not_newer(session, 0)?;
         self.cursor_end();
         if sequential {
-            self.cursor = Some(self.new_cursor(0));
+            self.open_cursor(0);
         }
         Ok(())
     }
@@ -266,31 +280,27 @@ impl TableHandle {
     ///
     /// Errors: `Invalid`, `Unsupported`, `Corrupt`; `TableDefinitionChanged`.
     pub fn index_begin(&mut self, session: &mut Session, key: u32) -> Result<()> {
-        self.check_not_newer(session)?;
         if key as usize >= self.image.keys.len() {
             return Err(Error::invalid(format!("there is no key {key}")));
         }
         let index = self.template.index_of_key(key as usize);
+        self.check_not_newer(session, index)?;
         self.table.tree(index)?;
-        self.cursor = Some(self.new_cursor(index));
+        self.open_cursor(index);
         Ok(())
     }
 
-    fn new_cursor(&mut self, index: usize) -> Cursor {
-        let last = self.cursor.take().or_else(|| self.spare.take());
-        let mut cursor = match last {
-            Some(last) => last.begin_anew(index),
-            None => Cursor::new(index),
-        };
-        cursor.set_semi_consistent(self.semi_consistent);
-        cursor
+    fn open_cursor(&mut self, index: usize) {
+        self.keep_current();
+        self.cursor.begin_anew(index);
+        self.cursor.set_semi_consistent(self.semi_consistent);
+        self.is_open = true;
     }
 
     /// Ends scan or index.
     pub fn cursor_end(&mut self) {
-        if let Some(cursor) = self.cursor.take() {
-            self.spare = Some(cursor);
-        }
+        self.keep_current();
+        self.is_open = false;
     }
 
     /// Finds a row by a key image (checked: ends after a part, or inside a string part with the prefix
@@ -360,7 +370,7 @@ impl TableHandle {
     }
 
     fn onward(&self, direction: Direction) -> Start {
-        let placed = self.cursor.as_ref().is_some_and(Cursor::is_placed);
+        let placed = self.is_open && self.cursor.is_placed();
         match (direction, placed) {
             (Direction::Next, true) => Start::Next,
             (Direction::Next, false) => Start::First,
@@ -370,18 +380,27 @@ impl TableHandle {
     }
 
     fn fill_key(&mut self, key: &[u8]) -> Result<()> {
-        let cursor = self.cursor.as_mut().ok_or_else(no_cursor)?;
+        self.check_open()?;
+        let cursor = &mut self.cursor;
         let Some(number) = self.template.key_of_index(cursor.index()) else {
             return Err(Error::internal("a key without an index"));
         };
         self.template.search_entry(number, key, cursor.key())
     }
 
+    fn check_open(&self) -> Result<()> {
+        match self.is_open {
+            true => Ok(()),
+            false => Err(Error::invalid("no scan or index is open")),
+        }
+    }
+
     fn fetch(&mut self, session: &mut Session, start: Start, rows: &mut Rows<'_>) -> Result<()> {
         self.blobs.clear();
         self.has_current = false;
         let patience = self.patience;
-        let cursor = self.cursor.as_mut().ok_or_else(no_cursor)?;
+        self.check_open()?;
+        let cursor = &mut self.cursor;
         let mut reader = Reader {
             trees: self.table.trees(),
             template: &self.template,
@@ -391,11 +410,17 @@ impl TableHandle {
             work: &mut self.work,
         };
         let done = session.run(patience, |op| cursor.fetch(op, &mut reader, start, rows));
-        if let (true, Some(key)) = (rows.count > 0, cursor.current()) {
-            self.current.clone_from(key);
-            self.has_current = true;
-        }
+        self.has_current = rows.count > 0 && cursor.current().is_some();
+        self.in_cursor = self.has_current;
         done
+    }
+
+    /// Before the cursor goes on or away, if the row read last is meant still.
+    fn keep_current(&mut self) {
+        let in_cursor = std::mem::take(&mut self.in_cursor) && self.has_current;
+        if let (true, Some(key)) = (in_cursor, self.cursor.current()) {
+            self.current.clone_from(key);
+        }
     }
 
     /// Position of the row read last; `row` is its image.
@@ -415,6 +440,7 @@ impl TableHandle {
     ) -> Result<()> {
         self.blobs.clear();
         self.has_current = false;
+        self.in_cursor = false;
         let mut key = std::mem::take(&mut self.current);
         let filled = self
             .template
@@ -455,7 +481,8 @@ impl TableHandle {
     /// Gives up the lock of the row read last where the isolation level allows.
     pub fn unlock_row(&mut self, session: &mut Session) {
         let (patience, trees) = (self.patience, self.table.trees());
-        if let Some(cursor) = &mut self.cursor {
+        if self.is_open {
+            let cursor = &mut self.cursor;
             // A lock that stays is no harm.
             let _kept = session.run(patience, |op| cursor.unlock_row(op, trees));
         }
@@ -463,12 +490,11 @@ impl TableHandle {
 
     /// The row read last is the committed version of a row that someone holds locked.
     pub fn was_semi_consistent(&self) -> bool {
-        self.cursor
-            .as_ref()
-            .is_some_and(Cursor::was_semi_consistent)
+        self.is_open && self.cursor.was_semi_consistent()
     }
 
-    fn check_current(&self) -> Result<()> {
+    fn check_current(&mut self) -> Result<()> {
+        self.keep_current();
         match self.has_current {
             true => Ok(()),
             false => Err(Error::invalid("no row has been read")),
@@ -506,6 +532,9 @@ impl TableHandle {
 
     /// Inserts a row.
     pub fn insert(&mut self, session: &mut Session, row: RowIn<'_>) -> Result<()> {
+        if !matches!(self.loading, Loading::No) && self.insert_in_load(session, row)? {
+            return Ok(());
+        }
         self.push_autoinc(row)?;
         let mode = self.insert_mode;
         self.change(session, |change, op| {
@@ -547,16 +576,6 @@ impl TableHandle {
             row::delete(op, change.table.trees(), change.work, change.current, false)
         })
     }
-
-    /// About `rows` inserts follow; 0 = unknown.
-    pub fn bulk_begin(&mut self, _session: &mut Session, _rows: u64) -> Result<()> {
-        Ok(())
-    }
-
-    /// They are over.
-    pub fn bulk_end(&mut self, _session: &mut Session) -> Result<()> {
-        Ok(())
-    }
 }
 
 /// What a change of a row works with beside the transaction.
@@ -567,34 +586,4 @@ struct Change<'h> {
     columns: &'h [u16],
     current: &'h Tuple,
     work: &'h mut row::Workspace,
-}
-
-/// What reads lock: SERIALIZABLE turns plain reads into shared ones, but for a statement that is a
-/// transaction of its own.
-fn locking(session: &mut Session, lock: LockMode) -> Locking {
-    match lock {
-        LockMode::Shared => Locking::Shared,
-        LockMode::Exclusive => Locking::Exclusive,
-        LockMode::None => {
-            let level = session.trx().isolation();
-            match level == Isolation::Serializable && !session.statement().autocommit {
-                true => Locking::Shared,
-                false => Locking::None,
-            }
-        }
-    }
-}
-
-fn no_cursor() -> Error {
-    Error::invalid("no scan or index is open")
-}
-
-/// SQL's name of a stored row format.
-pub(super) fn row_format(format: schema::RowFormat) -> RowFormat {
-    match format {
-        schema::RowFormat::Redundant => RowFormat::Redundant,
-        schema::RowFormat::Compact => RowFormat::Compact,
-        schema::RowFormat::Dynamic => RowFormat::Dynamic,
-        schema::RowFormat::Compressed => RowFormat::Compressed,
-    }
 }

@@ -20,8 +20,6 @@ use crate::words::{HeapNo, PageId, Result, TableId};
 const FRESH: Duration = Duration::from_millis(100);
 /// Bytes of a statement's text.
 const QUERY_BYTES: usize = 1024;
-/// Bytes that the host may think a lock takes.
-const LOCK_BYTES: u64 = 128;
 
 /// The last snapshot, and when it was taken.
 pub(super) type Cached = Option<(Instant, Arc<LockReport>)>;
@@ -117,7 +115,7 @@ impl Engine {
             tables_in_use: trx.tables_in_use.into(),
             tables_locked: trx.lock_places.min(trx.tables_in_use as usize) as u64,
             lock_structs: trx.lock_places as u64,
-            lock_bytes: trx.lock_places as u64 * LOCK_BYTES,
+            lock_bytes: trx.owner.as_ref().map_or(0, |owner| owner.lock_bytes()),
             rows_locked: trx.rows_locked,
             rows_modified: trx.rows_modified,
             isolation: trx.isolation,

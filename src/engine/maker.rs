@@ -50,7 +50,8 @@ impl Maker {
             match pool.make_free_frames(write_max as usize) {
                 Ok(report) if report.failed > 0 => std::thread::sleep(RETRY),
                 Ok(_) => {}
-                Err(Error::Stopped(_)) => break,
+                // The second: that of the doublewrite blocks, without which no page may be written.
+                Err(Error::Stopped(_) | Error::FileFailed(_)) => break,
                 Err(error) => {
                     log::error!("making free frames: {error}");
                     std::thread::sleep(RETRY);

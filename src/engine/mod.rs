@@ -14,20 +14,23 @@
 //! Latches: the session list and the state are taken with nothing else held.
 //! Crash:   `open` recovers; a frozen engine closes without writing.
 //! Read:    types.rs, open.rs, places.rs, create.rs, storage.rs, transactions.rs, master.rs,
-//!          cleaner.rs, pace.rs, maker.rs, session.rs, handle.rs, autoinc.rs, stats.rs, check.rs, tables.rs, locks.rs,
-//!          report.rs.
+//!          cleaner.rs, pace.rs, maker.rs, session.rs, handle.rs, autoinc.rs, bulk.rs, stats.rs, check.rs, tables.rs,
+//!          indexes.rs, locks.rs, report.rs, set.rs, memory.rs.
 
 #![forbid(unsafe_code)]
 
 mod autoinc;
+mod bulk;
 mod check;
 mod cleaner;
 mod columns;
 mod create;
 mod handle;
+mod indexes;
 mod locks;
 mod maker;
 mod master;
+mod memory;
 mod open;
 mod pace;
 #[cfg(test)]
@@ -35,16 +38,20 @@ mod pace_tests;
 mod places;
 mod report;
 mod session;
+mod set;
 mod stats;
 mod storage;
 mod tables;
 mod transactions;
 mod types;
 
+pub use crate::recovery::Report as RecoveryReport;
 pub use handle::TableHandle;
+pub use memory::MemoryRow;
 pub use open::Engine;
 pub use report::{LockReport, LockRow, LockWaitRow, TransactionRow};
 pub use session::{Interrupter, Session};
+pub use set::SetError;
 pub use types::{
     Batch, Bound, CheckFinding, CreateOptions, Direction, EngineConfig, Extra, Find, HostServices,
     Isolation, Limits, LockMode, OpenFlags, RowFormat, SessionConfig, SessionState, Severity,

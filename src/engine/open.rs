@@ -6,6 +6,7 @@ use super::locks;
 use super::maker::Maker;
 use super::master::{Background, Stop, on_panic};
 use super::places::Setup;
+use super::set::Resizing;
 use super::storage::{self, Found, Storage};
 use super::transactions::Transactions;
 use super::types::{EngineConfig, HostServices, Limits, Under, Xid};
@@ -13,8 +14,9 @@ use crate::change_buffer;
 use crate::dict::Dict;
 use crate::lock::LockTable;
 use crate::mtr::PageCtx;
-use crate::os::Aio;
 use crate::os::thread::Threads;
+use crate::os::{Aio, Vfs};
+use crate::recovery::Report as RecoveryReport;
 use crate::row::{self, Merged};
 use crate::settings::{Counters, Settings, ids};
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +24,10 @@ use crate::sync::{Arc, Mutex, Once, Rank};
 use crate::trx::TrxSystem;
 use crate::undo::Rsegs;
 use crate::words::{Error, Result};
+use std::thread::available_parallelism;
+
+/// Looks for a lock before its waiter sleeps: some tens of microseconds.
+const LOCK_LOOKS: u32 = 1000;
 
 /// Environment variable that arms crash points (`CrashPoints::arm_all`); debug builds only.
 #[cfg(debug_assertions)]
@@ -33,21 +39,22 @@ pub struct Engine {
     settings: Arc<Settings>,
     counters: Arc<Counters>,
     config: EngineConfig,
-    setup: Setup,
-    floor: Floor,
+    pub(super) setup: Setup,
+    pub(super) floor: Floor,
     trx: Arc<TrxSystem>,
     dict: Arc<Dict>,
     pub(super) transactions: Arc<Transactions>,
     /// Purge and rollback: they end before the floor's threads.
     workers: Threads,
     lock_cache: Mutex<locks::Cached>,
+    pub(super) resizing: Resizing,
     closed: AtomicBool,
 }
 
 /// Pages, log and files with the threads that keep them going.
-struct Floor {
-    storage: Storage,
-    background: Arc<Background>,
+pub(super) struct Floor {
+    pub(super) storage: Storage,
+    pub(super) background: Arc<Background>,
     aio: Once<Arc<Aio>>,
     threads: Threads,
 }
@@ -82,20 +89,23 @@ impl Floor {
             storage,
         };
         if !setup.places.read_only {
-            floor.start_aio(settings)?;
+            floor.start_aio(settings, &**vfs)?;
             floor.background.start(&floor.threads)?;
         }
         Ok(floor)
     }
 
     /// Pages are written through io_uring, or by threads where nobody wants it or the system has none.
-    fn start_aio(&self, settings: &Settings) -> Result<()> {
-        let native = settings.is_on(ids::USE_NATIVE_AIO).then(Aio::native);
+    fn start_aio(&self, settings: &Settings, vfs: &dyn Vfs) -> Result<()> {
+        let is_native = settings.is_on(ids::USE_NATIVE_AIO) && vfs.has_descriptors();
+        let native = is_native.then(Aio::native);
         if let Some(Err(error)) = &native {
             log::warn!("{error}: innodb_write_io_threads threads write instead");
         }
         let aio = match native {
             Some(Ok(aio)) => aio,
+            // Files in memory: there is nothing to wait for.
+            _ if !vfs.has_descriptors() => Aio::by_callers(),
             _ => Aio::by_threads(&self.threads, settings.uint(ids::WRITE_IO_THREADS))?,
         };
         let aio = Arc::new(aio);
@@ -156,7 +166,11 @@ impl Engine {
         let floor = Floor::open(&setup, &settings, &counters, &host, &under)?;
         let ctx = &floor.storage.ctx;
         let opened = Rsegs::open(ctx)?;
-        let locks = Arc::new(LockTable::new());
+        let looks = match available_parallelism() {
+            Ok(processors) if processors.get() > 1 => LOCK_LOOKS,
+            _ => 0,
+        };
+        let locks = Arc::new(LockTable::new().watching(looks));
         locks.set_deadlock_detect(settings.is_on(ids::DEADLOCK_DETECT));
         let rsegs = Arc::new(opened.rsegs);
         let trx = Arc::new(TrxSystem::new(opened.next_trx_id, rsegs, locks.clone()));
@@ -179,8 +193,11 @@ impl Engine {
             transactions,
             // Held while the snapshot is taken, under which all latches of locks are taken.
             lock_cache: Mutex::new(Rank::None, None),
+            resizing: Resizing::new(),
             closed: AtomicBool::new(false),
         });
+        engine.set_memory_limits();
+        engine.set_flush_neighbors();
         engine.merge_change_buffer()?;
         engine.start_workers()?;
         if !engine.is_read_only() && engine.setup.force_recovery < 3 {
@@ -271,6 +288,11 @@ impl Engine {
         Ok(())
     }
 
+    /// How far crash recovery is.
+    pub fn recovery_report(&self) -> RecoveryReport {
+        self.floor.storage.pending.report()
+    }
+
     /// The host's recovery is over: purge may start.
     pub fn recovery_done(&self) {
         self.transactions.allow_purge();
@@ -307,27 +329,8 @@ impl Engine {
         log.write_up_to(log.lsn(), sync)
     }
 
-    /// A dynamic setting changed; `name` is its full name. Called after the new value is stored.
-    pub fn setting_changed(&self, name: &str) {
-        match name {
-            "innodb_log_checkpoint_now" => {
-                if let Err(error) = self.checkpoint_now() {
-                    log::error!("innodb_log_checkpoint_now: {error}");
-                }
-            }
-            "innodb_deadlock_detect" => {
-                let on = self.settings.is_on(ids::DEADLOCK_DETECT);
-                self.trx.locks.set_deadlock_detect(on);
-            }
-            "innodb_read_ahead_threshold" | "innodb_random_read_ahead" => {
-                self.floor.background.set_read_ahead();
-            }
-            _ => {}
-        }
-    }
-
     /// Writes all dirty pages of now and makes a checkpoint.
-    fn checkpoint_now(&self) -> Result<()> {
+    pub(super) fn checkpoint_now(&self) -> Result<()> {
         if self.is_read_only() {
             return Ok(());
         }

@@ -3,6 +3,7 @@
 use super::types::EngineConfig;
 use crate::buffer::PoolConfig;
 use crate::os::file::join;
+use crate::os::memory_bytes;
 use crate::redo::LogOptions;
 use crate::settings::{Settings, ids};
 use crate::space::{DataFilePath, Places};
@@ -60,6 +61,8 @@ impl Setup {
         let commit = settings.uint(ids::FLUSH_LOG_AT_TRX_COMMIT);
         let buffering = settings.is_on(ids::LOG_FILE_BUFFERING) || commit == 2;
         let mut pool = PoolConfig::new(settings.uint(ids::BUFFER_POOL_SIZE) as usize, page_size);
+        let most = settings.uint(ids::BUFFER_POOL_SIZE_MAX).min(memory_bytes());
+        pool.bytes_max = pool.bytes.max(most as usize);
         pool.old_blocks_time_ms = settings.uint(ids::OLD_BLOCKS_TIME) as u32;
         pool.free_frames_target = settings.uint(ids::LRU_SCAN_DEPTH) as usize;
         Ok(Setup {

@@ -132,12 +132,22 @@ impl Engine {
         set(Counter::LsnLastCheckpoint, log.checkpoint_lsn().0);
         set(Counter::CheckpointAge, log.age());
         set(Counter::CheckpointMaxAge, log.capacity().max_checkpoint_age);
+        let recovery = self.recovery_report();
+        set(Counter::RecoveryPagesTotal, recovery.pages);
+        set(Counter::RecoveryPagesPending, recovery.pages_pending);
+        set(Counter::RecoveryBytesPending, recovery.bytes_pending);
+        set(Counter::RecoveryPercent, recovery.percent());
+        let left = recovery
+            .left
+            .map_or(0, |left| left.as_secs_f64().ceil() as u64);
+        set(Counter::RecoverySecondsLeft, left);
         let trx = self.trx();
         set(Counter::HistoryListLength, trx.rsegs.history_len());
         set(Counter::MaxTrxId, trx.registry.next_id().0);
         let (waits, deadlocks) = trx.locks.counts();
         set(Counter::RowLockWaits, waits);
         set(Counter::Deadlocks, deadlocks);
+        set(Counter::MemDictionary, self.dict().memory().0);
         set(Counter::NumOpenFiles, self.ctx().spaces.all().len() as u64);
     }
 }

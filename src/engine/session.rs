@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use super::open::Engine;
-use super::types::{Isolation, SessionConfig, SessionState, StatementFlags, TrxFlags, Wait, Xid};
-use crate::row::{self, DictTables, Op, Patience};
+use super::types::{
+    Isolation, LockMode, SessionConfig, SessionState, StatementFlags, TrxFlags, Wait, Xid,
+};
+use crate::row::{self, DictTables, Locking, Op, Patience};
 use crate::settings::{SessionSettings, ids};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +23,10 @@ pub struct Session {
     statement: StatementFlags,
     /// The transaction was rolled back by the engine; the host does not know yet.
     aborted: bool,
+    /// Number of the undo record with which the latest load of an empty table began.
+    load_floor: UndoNo,
+    /// Rollbacks that took such a record away: loads under way are void.
+    undone_loads: u64,
 }
 
 /// The part of a session that any thread may touch.
@@ -56,6 +62,8 @@ impl Session {
             trx,
             statement: StatementFlags::default(),
             aborted: false,
+            load_floor: UndoNo(0),
+            undone_loads: 0,
         })
     }
 
@@ -176,6 +184,7 @@ impl Session {
     /// Commits; nothing to do without a transaction.
     pub fn commit(&mut self) -> Result<()> {
         self.check_not_aborted()?;
+        self.end_loads();
         let committed = self.trx.commit(self.engine.ctx(), None)?;
         self.engine.make_durable(committed.lsn)
     }
@@ -192,7 +201,23 @@ impl Session {
         self.roll_back_all()
     }
 
+    /// A load began with undo record `number`.
+    pub(super) fn note_load(&mut self, number: UndoNo) {
+        self.load_floor = self.load_floor.max(number);
+    }
+
+    /// Rollbacks so far that a load does not survive.
+    pub(super) fn undone_loads(&self) -> u64 {
+        self.undone_loads
+    }
+
+    fn end_loads(&mut self) {
+        self.undone_loads += 1;
+        self.load_floor = UndoNo(0);
+    }
+
     fn roll_back_all(&mut self) -> Result<()> {
+        self.end_loads();
         if !self.trx.is_open() {
             return Ok(());
         }
@@ -214,6 +239,9 @@ impl Session {
     pub(super) fn undo_to(&mut self, keep_below: UndoNo) -> Result<()> {
         if self.trx.next_undo_no() <= keep_below {
             return Ok(());
+        }
+        if keep_below <= self.load_floor {
+            self.end_loads();
         }
         let engine = self.engine.clone();
         let done = row::rollback_to(engine.ctx(), &mut self.trx, &engine.tables(), keep_below);
@@ -277,9 +305,32 @@ impl Session {
         }
     }
 
+    /// What reads lock: SERIALIZABLE turns plain reads into shared ones, but for a statement that is a
+    /// transaction of its own.
+    pub(super) fn locking(&self, lock: LockMode) -> Locking {
+        match lock {
+            LockMode::Shared => Locking::Shared,
+            LockMode::Exclusive => Locking::Exclusive,
+            LockMode::None => {
+                let serializable = self.trx.isolation() == Isolation::Serializable;
+                match serializable && !self.statement.autocommit {
+                    true => Locking::Shared,
+                    false => Locking::None,
+                }
+            }
+        }
+    }
+
     /// True once somebody interrupted the statement.
     pub(super) fn is_killed(&self) -> bool {
         self.interrupter.is_set() || self.engine.host().callbacks.kill_check(self.config.ctx)
+    }
+
+    /// The same question, for others than the session's own thread to ask.
+    pub(super) fn kill_probe(&self) -> impl Fn() -> bool + use<> {
+        let (interrupter, engine) = (self.interrupter.clone(), self.engine.clone());
+        let session = self.config.ctx;
+        move || interrupter.is_set() || engine.host().callbacks.kill_check(session)
     }
 
     /// Runs a row operation. An error that costs the transaction rolls it back.

@@ -14,8 +14,8 @@ use crate::os::thread::Threads;
 use crate::os::{CrashPoints, OpenMode, Vfs};
 use crate::recovery::files::{Leniency, make_durable, open_files};
 use crate::recovery::sweep::{Sweep, Swept};
-use crate::recovery::{LogScan, Pending, RedoIndex, SpillPlace, Torn, scan_into};
-use crate::redo::{Log, LogFile, file};
+use crate::recovery::{LogScan, Pending, RedoIndex, ScanOptions, SpillPlace, Torn, scan_into};
+use crate::redo::{Log, LogFile, Resized, file};
 use crate::space::{Kind, Registry};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Rank};
@@ -25,10 +25,15 @@ use std::time::Duration;
 /// How long a thread that brings pages up waits for frames that sessions hold.
 const FRAME_WAIT: Duration = Duration::from_millis(5);
 
+/// How often the log may grow faster than pages are written before its size is left alone.
+const RESIZE_ATTEMPTS: u32 = 20;
+
 /// The lowest floor of an engine.
 pub(super) struct Storage {
     pub(super) ctx: Arc<PageCtx>,
     pub(super) pending: Arc<Pending>,
+    /// The log is to get this size when no page waits any more.
+    log_size: Option<u64>,
 }
 
 /// What is in the directories.
@@ -112,8 +117,8 @@ fn is_ours(log: &LogFile) -> bool {
     log.header().creator_text().starts_with("xtradb")
 }
 
-/// Opens an instance. A log of another size than the settings say is replaced, unless changes of a missing
-/// file in it are still needed.
+/// Opens an instance. A log of another size than the settings say is replaced: at once, or when nothing
+/// waits for recovery any more (`Storage::sweep`).
 ///
 /// Errors: `Busy` if another server has it; `Corrupt`, `Unsupported`, `Invalid`, `Io`.
 pub(super) fn open(
@@ -121,28 +126,9 @@ pub(super) fn open(
     setup: &Setup,
     points: &Arc<CrashPoints>,
 ) -> Result<Storage> {
-    let storage = open_once(vfs, setup, points, false)?;
-    let Some(storage) = storage else {
-        // Recovered, flushed and made clean with the old log file, which can now be replaced.
-        return open_once(vfs, setup, points, true)?
-            .ok_or_else(|| Error::internal("the redo log was not replaced"));
-    };
-    Ok(storage)
-}
-
-/// `None`: the log is clean now and has the wrong size; open again.
-fn open_once(
-    vfs: &Arc<dyn Vfs>,
-    setup: &Setup,
-    points: &Arc<CrashPoints>,
-    again: bool,
-) -> Result<Option<Storage>> {
     let spaces = Registry::new(vfs.clone(), setup.places.clone());
     let log_file = open_log_file(&**vfs, setup)?;
     let mut scan = read_log(vfs, setup, &log_file)?;
-    if again && !scan.clean {
-        return Err(Error::internal("the redo log is not clean after recovery"));
-    }
     if setup.places.read_only && !scan.clean {
         return Err(Error::Unsupported(
             "innodb_read_only on an instance that was not shut down cleanly; start it without \
@@ -152,16 +138,21 @@ fn open_once(
     }
     if !scan.clean {
         log::info!(
-            "recovery from the checkpoint at LSN {} to {}: {} mini-transactions, {} pages",
+            "recovery from the checkpoint at LSN {} to {}: {} mini-transactions, {} pages; scanned \
+             {:.1} MiB of redo log in {:.3} s ({:.2} GB/s)",
             scan.checkpoint.lsn,
             scan.end,
             scan.mtr_count,
-            scan.index.page_count()
+            scan.index.page_count(),
+            scan.bytes() as f64 / f64::from(1 << 20),
+            scan.took.as_secs_f64(),
+            scan.bytes() as f64 / 1e9 / scan.took.as_secs_f64().max(1e-9)
         );
     }
-    if !scan.clean && setup.log.sync {
-        // What a killed process wrote may be in the system's cache alone: no name and no page may run
-        // ahead of the log that tells why.
+    if !setup.places.read_only && setup.log.sync {
+        // What a killed process wrote may be in the system's cache alone. No name and no page may run
+        // ahead of the log that tells why; and no log that the checkpoint before this one needs may be written
+        // over.
         log_file.sync()?;
     }
     open_tablespaces(&spaces, setup, &mut scan)?;
@@ -175,27 +166,17 @@ fn open_once(
         }
         false => Log::open(setup.log.clone(), points.clone(), log_file, scan_end)?,
     };
-    let storage = assemble(setup, spaces, log, scan)?;
-    if setup.doublewrite && !setup.places.read_only {
+    let mut storage = assemble(setup, spaces, log, scan)?;
+    storage.log_size = (replace && !clean).then_some(setup.log.file_size);
+    if setup.places.read_only {
+        return Ok(storage);
+    }
+    if setup.doublewrite {
         // Pages may be written from here on.
         set_doublewrite(&storage.ctx)?;
     }
-    if replace && !clean {
-        let sweep = Sweep::new(&storage.pending);
-        sweep.run(&storage.ctx, &storage.pending, &|| false)?;
-        if storage.pending.missing_count() == 0 {
-            storage.flush_everything()?;
-            return Ok(None);
-        }
-        log::warn!(
-            "the redo log keeps its old size, since it is kept for {}",
-            storage.pending.missing_files()
-        );
-    }
-    if !setup.places.read_only {
-        file::remove_leftovers(&**vfs, &setup.log.dir)?;
-    }
-    Ok(Some(storage))
+    file::remove_leftovers(&**vfs, &setup.log.dir)?;
+    Ok(storage)
 }
 
 /// The one pass over the log.
@@ -204,8 +185,26 @@ fn read_log(vfs: &Arc<dyn Vfs>, setup: &Setup, log_file: &LogFile) -> Result<Log
     if !setup.places.read_only {
         place.remove_leftover()?;
     }
-    let index = RedoIndex::with_limit(setup.recovery_bytes_max(), Some(place));
-    scan_into(log_file, index)
+    let bytes_max = setup.recovery_bytes_max();
+    let index = RedoIndex::with_limit(bytes_max, Some(place));
+    let options = ScanOptions::for_index_of(bytes_max);
+    match open_direct(&**vfs, setup, log_file) {
+        Some(direct) => scan_into(&direct, index, options),
+        None => scan_into(log_file, index, options),
+    }
+}
+
+/// The log past the system's cache, whatever the settings say of writing it: all of it is read once, and
+/// to copy it through the cache would cost as much as all the rest. `None` where that is not possible.
+fn open_direct(vfs: &dyn Vfs, setup: &Setup, log_file: &LogFile) -> Option<LogFile> {
+    if setup.log.direct || log_file.geometry().file_size() % 4096 != 0 {
+        return None;
+    }
+    let mode = OpenMode {
+        write: false,
+        direct: true,
+    };
+    LogFile::open(vfs, &setup.log.dir, mode).ok()
 }
 
 fn open_log_file(vfs: &dyn Vfs, setup: &Setup) -> Result<LogFile> {
@@ -279,13 +278,15 @@ fn assemble(setup: &Setup, spaces: Registry, log: Log, scan: LogScan) -> Result<
             }
         }
     }
-    let pending = Arc::new(Pending::new(scan.index));
+    let origin = scan.origin();
+    let pending = Arc::new(Pending::new(scan.index, origin));
     pending.set_log(log.clone());
     pending.wait_for_files(&spaces);
     pool.set_hook(pending.clone());
     Ok(Storage {
         ctx: Arc::new(PageCtx::new(pool, log, spaces)),
         pending,
+        log_size: None,
     })
 }
 
@@ -302,10 +303,43 @@ pub(super) fn set_doublewrite(ctx: &PageCtx) -> Result<()> {
     Ok(())
 }
 
-fn report(swept: Swept) {
+/// Gives the log the size that the settings say. The next start tries again where this does not succeed.
+fn resize_log(ctx: &PageCtx, pending: &Pending, size: u64) {
+    let waits = || match pending.missing_files() {
+        _ if pending.count() == 0 => None,
+        files if files.is_empty() => Some("pages that were not recovered".to_string()),
+        files => Some(files),
+    };
+    if let Some(why) = waits() {
+        log::warn!("the redo log keeps its old size, since it is kept for {why}");
+        return;
+    }
+    match try_to_resize(ctx, pending, size) {
+        Ok(true) => log::info!("the redo log has {size} bytes now"),
+        Ok(false) => log::warn!("the redo log keeps its old size: too much is logged"),
+        Err(Error::Stopped(_)) => {}
+        Err(error) => log::error!("the redo log keeps its old size: {error}"),
+    }
+}
+
+/// False if the log never came to rest.
+fn try_to_resize(ctx: &PageCtx, pending: &Pending, size: u64) -> Result<bool> {
+    for _ in 0..RESIZE_ATTEMPTS {
+        ctx.pool.flush_to(ctx.log.lsn())?;
+        ctx.log
+            .checkpoint(&ctx.spaces, || Storage::oldest(ctx, pending))?;
+        if ctx.log.resize(&**ctx.spaces.vfs(), size)? == Resized::Done {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn report(swept: Swept, pending: &Pending) {
     log::info!(
-        "recovery has brought up its last page, {} in all",
-        swept.pages
+        "recovery has brought up its last page, {} in all, in {:.1} s",
+        swept.pages,
+        pending.report().elapsed.as_secs_f64()
     );
     if swept.damaged + swept.stuck > 0 {
         log::error!(
@@ -316,15 +350,19 @@ fn report(swept: Swept) {
 }
 
 impl Storage {
-    /// Starts threads that bring up the pages that wait. They end by themselves.
+    /// Starts threads that bring up the pages that wait, and then see to the log's size. They end by
+    /// themselves.
     ///
     /// Errors: `Io` if there is no thread to be had.
     pub(super) fn sweep(&self, workers: &Threads, count: u64) -> Result<()> {
-        if self.pending.count() == 0 {
+        let waiting = self.pending.count() > 0;
+        if !waiting && self.log_size.is_none() {
             return Ok(());
         }
+        let count = if waiting { count } else { 1 };
         let sweep = Arc::new(Sweep::new(&self.pending));
         let running = Arc::new(AtomicU64::new(count));
+        let log_size = self.log_size;
         for _ in 0..count {
             let (ctx, pending) = (self.ctx.clone(), self.pending.clone());
             let (sweep, running) = (sweep.clone(), running.clone());
@@ -338,7 +376,12 @@ impl Storage {
                     log::error!("recovery of pages ends early: {error}");
                 }
                 if running.fetch_sub(1, Ordering::AcqRel) == 1 && result.is_ok() {
-                    report(sweep.swept());
+                    if waiting {
+                        report(sweep.swept(), &pending);
+                    }
+                    if let Some(size) = log_size {
+                        resize_log(&ctx, &pending, size);
+                    }
                 }
             })?;
         }

@@ -24,7 +24,8 @@ use crate::words::{Error, Result, TrxId};
 /// Between two looks at a table that a rollback holds.
 const ROLLBACK_STEP: Duration = Duration::from_millis(5);
 
-fn host_format(format: schema::RowFormat) -> RowFormat {
+/// SQL's name of a stored row format.
+pub(super) fn host_format(format: schema::RowFormat) -> RowFormat {
     match format {
         schema::RowFormat::Redundant => RowFormat::Redundant,
         schema::RowFormat::Compact => RowFormat::Compact,
@@ -144,7 +145,7 @@ impl Engine {
 
     /// Runs a statement of DDL in a transaction of its own. One that is refused while transactions of
     /// before the start are being rolled back waits for them, as for any lock.
-    fn change<T>(
+    pub(super) fn change<T>(
         &self,
         session: &mut Session,
         work: impl Fn(&Ddl<'_>, &mut Trx) -> Result<T>,

@@ -47,8 +47,11 @@ impl Transactions {
         for log in found {
             let tables = resurrect::tables(&self.ctx, &log.log)?;
             let trx = self.sys.resurrect(log, started_s);
-            for table in tables {
-                let mode = TableMode::IntentionExclusive;
+            for (table, loaded) in tables {
+                let mode = match loaded {
+                    true => TableMode::Exclusive,
+                    false => TableMode::IntentionExclusive,
+                };
                 // Nobody else has a lock yet, and intentions do not exclude each other.
                 let _granted = self.sys.locks.lock_table(trx.owner(), table, mode);
             }

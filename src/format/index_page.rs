@@ -138,6 +138,7 @@ const _: () = {
 };
 
 /// Offset of directory slot `slot` in a page of `page_len` bytes.
+#[inline]
 pub const fn slot_offset(page_len: usize, slot: usize) -> usize {
     page_len - DIRECTORY_END - SLOT_BYTES * slot
 }

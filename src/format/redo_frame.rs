@@ -40,6 +40,16 @@ pub enum EndOfLog {
 /// Cuts the mini-transaction at the start of `bytes`. `seq_bit_at(n)` is the sequence bit that the
 /// log position `n` bytes further must carry.
 pub fn frame(bytes: &[u8], seq_bit_at: impl FnOnce(usize) -> u8) -> Framing<'_> {
+    match frame_unchecked(bytes, seq_bit_at) {
+        Framing::Mtr { total, .. } if sound_records(&bytes[..total]).is_none() => {
+            Framing::End(EndOfLog::Checksum)
+        }
+        other => other,
+    }
+}
+
+/// The same without a look at the checksum: for `sound_records`, later.
+pub fn frame_unchecked(bytes: &[u8], seq_bit_at: impl FnOnce(usize) -> u8) -> Framing<'_> {
     match bytes.first() {
         None => return Framing::Incomplete,
         Some(0 | 1) => return Framing::End(EndOfLog::Empty),
@@ -63,13 +73,18 @@ pub fn frame(bytes: &[u8], seq_bit_at: impl FnOnce(usize) -> u8) -> Framing<'_> 
     if bytes[at] != seq_bit_at(at) {
         return Framing::End(EndOfLog::SequenceBit);
     }
-    if crc32c::crc32c(&bytes[..at]) != be::u32_at(bytes, at + 1) {
-        return Framing::End(EndOfLog::Checksum);
-    }
     Framing::Mtr {
         records: &bytes[..at],
         total: at + MTR_TRAILER_BYTES,
     }
+}
+
+/// The records of a whole mini-transaction; `None` if its checksum does not match: it is torn, or was
+/// never completely written.
+pub fn sound_records(mtr: &[u8]) -> Option<&[u8]> {
+    let at = mtr.len() - MTR_TRAILER_BYTES;
+    let records = &mtr[..at];
+    (crc32c::crc32c(records) == be::u32_at(mtr, at + 1)).then_some(records)
 }
 
 /// Outcome of [`record_end`].

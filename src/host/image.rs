@@ -121,6 +121,31 @@ pub struct ImageColumn {
 }
 
 impl ImageColumn {
+    /// A column that has nothing special: NOT NULL, of bytes or a signed number, `length` bytes of data.
+    pub fn plain(name: &str, kind: ColumnKind, offset: u32, length: u32) -> ImageColumn {
+        ImageColumn {
+            name: name.into(),
+            kind,
+            offset,
+            length,
+            octets: length,
+            collation: 63,
+            null_offset: 0,
+            null_mask: 0,
+            length_bytes: 0,
+            decimals: 0,
+            precision: 0,
+            unsigned: false,
+            not_null: true,
+            auto_increment: false,
+            is_virtual: false,
+            is_generated_stored: false,
+            is_row_start: false,
+            is_row_end: false,
+            blob_no: 0,
+        }
+    }
+
     /// True if the row has NULL here.
     #[inline]
     pub fn is_null(&self, row: &[u8]) -> bool {
@@ -228,6 +253,21 @@ pub struct ImageKey {
     pub kind: KeyKind,
     /// Its parts in order; at least one.
     pub parts: Box<[ImageKeyPart]>,
+}
+
+impl ImageKey {
+    /// A key of one column, of which `length` bytes count, ascending.
+    pub fn of_column(name: &str, kind: KeyKind, column: u32, length: u32) -> ImageKey {
+        ImageKey {
+            name: name.into(),
+            kind,
+            parts: Box::new([ImageKeyPart {
+                column,
+                length,
+                descending: false,
+            }]),
+        }
+    }
 }
 
 /// Columns, keys and row layout of a table, as the host uses it. Checked: every offset lies in the
@@ -480,25 +520,9 @@ mod tests {
 
     fn column(kind: ColumnKind, offset: u32, length: u32) -> ImageColumn {
         ImageColumn {
-            name: "c".into(),
-            kind,
-            offset,
-            length,
-            octets: length,
-            collation: 63,
-            null_offset: 0,
             null_mask: 2,
-            length_bytes: 0,
-            decimals: 0,
-            precision: 0,
-            unsigned: false,
             not_null: false,
-            auto_increment: false,
-            is_virtual: false,
-            is_generated_stored: false,
-            is_row_start: false,
-            is_row_end: false,
-            blob_no: 0,
+            ..ImageColumn::plain("c", kind, offset, length)
         }
     }
 
@@ -518,16 +542,7 @@ mod tests {
 
     #[test]
     fn a_key_of_a_missing_column_is_refused() {
-        let key = |column, length| ImageKey {
-            name: "k".into(),
-            kind: KeyKind::Plain,
-            parts: [ImageKeyPart {
-                column,
-                length,
-                descending: false,
-            }]
-            .into(),
-        };
+        let key = |column, length| ImageKey::of_column("k", KeyKind::Plain, column, length);
         let image = |key| TableImage::new(vec![column(ColumnKind::Long, 1, 4)], vec![key], 5, 1);
         assert_eq!(image(key(0, 4)).expect("a sound key").key_image_bytes(0), 5);
         assert!(image(key(1, 4)).is_err());

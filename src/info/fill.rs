@@ -17,6 +17,8 @@ pub fn fill(engine: &Arc<Engine>, table: &Table, sink: &mut Sink<'_>) -> Result<
         "INNODB_LOCK_WAITS" => lock_waits(engine, sink),
         "INNODB_CMP" | "INNODB_CMP_RESET" => cmp(sink),
         "INNODB_CMPMEM" | "INNODB_CMPMEM_RESET" => cmpmem(sink),
+        "XTRADB_MEMORY" => memory(engine, sink),
+        "XTRADB_RECOVERY" => recovery(engine, sink),
         name => Err(Error::internal(format!("{name} has no provider"))),
     }
 }
@@ -106,6 +108,37 @@ fn lock_waits(engine: &Arc<Engine>, sink: &mut Sink<'_>) -> Result<()> {
         ])?;
     }
     Ok(())
+}
+
+fn memory(engine: &Arc<Engine>, sink: &mut Sink<'_>) -> Result<()> {
+    for row in engine.memory() {
+        sink(&[
+            Value::Text(row.name),
+            Value::Uint(row.in_use),
+            Value::Uint(row.limit),
+        ])?;
+    }
+    Ok(())
+}
+
+fn recovery(engine: &Arc<Engine>, sink: &mut Sink<'_>) -> Result<()> {
+    let report = engine.recovery_report();
+    let seconds = |time: std::time::Duration| Value::Uint(time.as_secs_f64().ceil() as u64);
+    sink(&[
+        Value::Text(report.phase.name()),
+        Value::Uint(report.checkpoint.0),
+        Value::Uint(report.end.0),
+        Value::Uint(report.end.0 - report.checkpoint.0),
+        Value::Uint(report.scan.as_millis() as u64),
+        Value::Uint(report.pages),
+        Value::Uint(report.pages_pending),
+        Value::Uint(report.pages_missing),
+        Value::Uint(report.bytes),
+        Value::Uint(report.bytes_pending),
+        Value::Uint(report.percent()),
+        seconds(report.elapsed),
+        report.left.map_or(Value::Null, seconds),
+    ])
 }
 
 /// Sizes of compressed pages.

@@ -6,18 +6,26 @@ use crate::settings::Counter;
 use crate::sync::Arc;
 use crate::words::Result;
 
-/// Status variables that are text, or ON and OFF.
-const TEXTS: [(&str, &str); 9] = [
-    ("Innodb_buffer_pool_dump_status", ""),
-    ("Innodb_buffer_pool_load_incomplete", "OFF"),
-    ("Innodb_buffer_pool_load_status", ""),
-    ("Innodb_buffer_pool_resize_status", ""),
-    ("Innodb_have_bzip2", "OFF"),
-    ("Innodb_have_lz4", "OFF"),
-    ("Innodb_have_lzma", "OFF"),
-    ("Innodb_have_lzo", "OFF"),
-    ("Innodb_have_snappy", "OFF"),
+/// Status variables that are text, or ON and OFF; OFF is what those without a text are.
+const TEXTS: [&str; 9] = [
+    "Innodb_buffer_pool_dump_status",
+    "Innodb_buffer_pool_load_incomplete",
+    "Innodb_buffer_pool_load_status",
+    "Innodb_buffer_pool_resize_status",
+    "Innodb_have_bzip2",
+    "Innodb_have_lz4",
+    "Innodb_have_lzma",
+    "Innodb_have_lzo",
+    "Innodb_have_snappy",
 ];
+
+fn text_of(engine: &Engine, name: &str) -> Box<str> {
+    match name {
+        "Innodb_buffer_pool_dump_status" | "Innodb_buffer_pool_load_status" => "".into(),
+        "Innodb_buffer_pool_resize_status" => engine.resize_status(),
+        _ => "OFF".into(),
+    }
+}
 
 /// Emits (name, value) for every status variable, sorted by name.
 ///
@@ -29,10 +37,10 @@ pub fn status(engine: &Arc<Engine>, sink: &mut Sink<'_>) -> Result<()> {
     let mut texts = TEXTS.iter().peekable();
     for counter in Counter::ALL {
         let name = counter.name();
-        while let Some((text_name, value)) = texts.next_if(|(text_name, _)| *text_name < name) {
-            sink(&[Value::Text(text_name), Value::Text(value)])?;
+        while let Some(text) = texts.next_if(|text| **text < name) {
+            sink(&[Value::Text(text), Value::Text(&text_of(engine, text))])?;
         }
-        if texts.next_if(|(text_name, _)| *text_name == name).is_some() {
+        if texts.next_if(|text| **text == name).is_some() {
             // A switch that a counter keeps.
             let word = if counters.get(*counter) != 0 {
                 "ON"
@@ -44,8 +52,8 @@ pub fn status(engine: &Arc<Engine>, sink: &mut Sink<'_>) -> Result<()> {
         }
         sink(&[Value::Text(name), Value::Uint(counters.get(*counter))])?;
     }
-    for (name, value) in texts {
-        sink(&[Value::Text(name), Value::Text(value)])?;
+    for text in texts {
+        sink(&[Value::Text(text), Value::Text(&text_of(engine, text))])?;
     }
     Ok(())
 }

@@ -134,8 +134,30 @@ const CMPMEM: &[Column] = &[
     col("relocation_time", Int(11)),
 ];
 
-/// The tables, in the order of the classic plugin-load string.
-pub static TABLES: [Table; 7] = [
+const MEMORY: &[Column] = &[
+    col("memory_name", Text(64)),
+    col("memory_in_use", Uint(21)),
+    col("memory_limit", Uint(21)),
+];
+
+const RECOVERY: &[Column] = &[
+    col("recovery_state", Text(16)),
+    col("checkpoint_lsn", Uint(21)),
+    col("end_lsn", Uint(21)),
+    col("log_bytes", Uint(21)),
+    col("log_scan_ms", Uint(21)),
+    col("pages_total", Uint(21)),
+    col("pages_pending", Uint(21)),
+    col("pages_waiting_for_file", Uint(21)),
+    col("bytes_total", Uint(21)),
+    col("bytes_pending", Uint(21)),
+    col("percent_done", Uint(3)),
+    col("seconds_elapsed", Uint(21)),
+    nul("seconds_left", Uint(21)),
+];
+
+/// The tables, in the order of the classic plugin-load string; those that InnoDB has not at the end.
+pub static TABLES: [Table; 9] = [
     Table {
         name: "INNODB_TRX",
         description: "InnoDB transactions",
@@ -170,6 +192,16 @@ pub static TABLES: [Table; 7] = [
         name: "INNODB_CMPMEM_RESET",
         description: "Statistics for the InnoDB compressed buffer pool; reset cumulated counts",
         columns: CMPMEM,
+    },
+    Table {
+        name: "XTRADB_MEMORY",
+        description: "What takes memory, in bytes, and the most it may take",
+        columns: MEMORY,
+    },
+    Table {
+        name: "XTRADB_RECOVERY",
+        description: "How far crash recovery is",
+        columns: RECOVERY,
     },
 ];
 

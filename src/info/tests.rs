@@ -10,7 +10,7 @@ fn tables_are_found_in_any_case() {
 }
 
 #[test]
-fn the_live_tables_have_the_columns_of_a_10_11_server() {
+fn the_live_tables_have_the_columns_of_a_10_11_server_and_ours_follow() {
     let counts: Vec<usize> = TABLES.iter().map(|table| table.columns.len()).collect();
-    assert_eq!(counts, [22, 10, 4, 6, 6, 6, 6]);
+    assert_eq!(counts[..7], [22, 10, 4, 6, 6, 6, 6]);
 }

@@ -8,7 +8,7 @@
 
 use crate::sync::Arc;
 
-use super::owner::{Owner, OwnerId};
+use super::owner::Owner;
 use super::record::LockTable;
 use super::wait::{Wait, WaitEnd};
 
@@ -17,14 +17,14 @@ impl LockTable {
     /// tie, of the one that came last: `wait` itself, unless it only asks again for what it asked
     /// before the others. True if there was a cycle.
     pub(super) fn break_deadlock(&self, wait: &Arc<Wait>) -> bool {
-        let _serial = self.detector.lock();
+        let mut search = self.detector.lock();
         let mut found = false;
         // A request may close several cycles: with one who waits before it in a queue, and with the
         // holder. Ending the lightest wait of one leaves the others.
         while wait.ended().is_none() {
+            *search += 1;
             let mut path: Vec<Arc<Owner>> = vec![wait.owner.clone()];
-            let mut seen: Vec<OwnerId> = vec![wait.owner.id()];
-            if !self.find_cycle(wait, &mut path, &mut seen) {
+            if !self.find_cycle(wait, &mut path, *search) {
                 break;
             }
             found = true;
@@ -44,15 +44,11 @@ impl LockTable {
     }
 
     /// Extends `path` until it comes back to its first owner. Iterative: a chain of waits may be
-    /// as long as there are sessions.
-    fn find_cycle(
-        &self,
-        wait: &Arc<Wait>,
-        path: &mut Vec<Arc<Owner>>,
-        seen: &mut Vec<OwnerId>,
-    ) -> bool {
+    /// as long as there are sessions. An owner that search number `search` has met is not met again.
+    fn find_cycle(&self, wait: &Arc<Wait>, path: &mut Vec<Arc<Owner>>, search: u64) -> bool {
         let start = wait.owner.id();
-        let mut pending: Vec<Vec<Arc<Owner>>> = vec![self.blockers_of(wait)];
+        let is_new = |owner: &Owner| owner.id() == start || owner.meet(search);
+        let mut pending: Vec<Vec<Arc<Owner>>> = vec![self.blockers_where(wait, is_new)];
         while let Some(candidates) = pending.last_mut() {
             let Some(next) = candidates.pop() else {
                 pending.pop();
@@ -62,14 +58,10 @@ impl LockTable {
             if next.id() == start {
                 return true;
             }
-            if seen.contains(&next.id()) {
-                continue;
-            }
-            seen.push(next.id());
             let Some(its_wait) = next.waiting().filter(|w| w.ended().is_none()) else {
                 continue;
             };
-            pending.push(self.blockers_of(&its_wait));
+            pending.push(self.blockers_where(&its_wait, is_new));
             path.push(next);
         }
         false

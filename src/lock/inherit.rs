@@ -5,8 +5,8 @@
 use super::modes::RecordKind;
 use super::owner::Place;
 use super::queue::{PageQueue, as_gap};
-use super::record::{LockTable, PageShard};
-use super::wait::WaitEnd;
+use super::record::{LockTable, PageShard, note_new};
+use super::wait::{Ended, WaitEnd};
 use crate::os::planted;
 use crate::page::list::Moved;
 use crate::words::{HeapNo, PageId};
@@ -81,6 +81,7 @@ impl LockTable {
     /// it, waited for or held, become gap locks on the successor; waiting requests end as granted:
     /// whoever waited looks again and finds the record gone.
     pub fn removed(&self, from: (PageId, HeapNo), to: (PageId, HeapNo)) {
+        let mut ended = Ended::default();
         let (mut a, mut b) = self.two_shards(from.0, to.0);
         let Some(source) = a.get_mut(&from.0) else {
             return;
@@ -104,7 +105,7 @@ impl LockTable {
         }
         for w in waiting {
             w.wait.owner.keep_turn(w.wait.arrival);
-            w.wait.end(WaitEnd::Granted);
+            ended.end(w.wait, WaitEnd::Granted);
         }
     }
 
@@ -143,8 +144,8 @@ fn grant_gaps(shard: &mut PageShard, to: (PageId, HeapNo), gaps: Gaps) {
     }
     let queue = shard.entry(to.0).or_default();
     for (owner, mode) in gaps {
-        if !queue.holds(owner.id(), to.1, mode) && queue.grant(&owner, to.1, mode) {
-            owner.note(Place::Page(to.0), 1);
+        if !queue.holds(owner.id(), to.1, mode) {
+            note_new(&owner, to.0, queue.grant(&owner, to.1, mode));
         }
     }
 }

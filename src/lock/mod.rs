@@ -13,13 +13,14 @@
 //! Latches: the page latch comes before the shard latch, the shard before the owner's list
 //!          (docs/latch-order.md, ranks 70 and 72). Two shards only in `inherit`, in shard order.
 //! Crash:   nothing here is on disk; recovery makes the locks of prepared transactions again.
-//! Read:    modes.rs, owner.rs, record.rs, queue.rs, table.rs, wait.rs, deadlock.rs, inherit.rs, predicate.rs.
+//! Read:    modes.rs, owner.rs, record.rs, queue.rs, table.rs, wait.rs, deadlock.rs, inherit.rs, memory.rs, predicate.rs.
 
 #![forbid(unsafe_code)]
 
 mod bitmap;
 mod deadlock;
 mod inherit;
+mod memory;
 mod modes;
 mod owner;
 mod predicate;
@@ -34,6 +35,6 @@ pub use crate::page::list::Moved;
 pub use modes::{RecordKind, RecordMode, Strength, TableMode};
 pub use owner::{Owner, OwnerId, Place};
 pub use predicate::{Predicate, PredicateLock, Rectangle, Relation};
-pub use record::{LockTable, RecordLockInfo};
+pub use record::{IdHash, LockTable, RecordLockInfo};
 pub use table::TableLockInfo;
 pub use wait::{Outcome, Target, Wait, WaitEnd};

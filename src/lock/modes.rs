@@ -96,6 +96,14 @@ pub enum TableMode {
 }
 
 impl TableMode {
+    /// True for intentions to lock rows.
+    pub fn is_intention(self) -> bool {
+        matches!(
+            self,
+            TableMode::IntentionShared | TableMode::IntentionExclusive
+        )
+    }
+
     /// True if both may be held at once by two owners.
     pub fn compatible(self, other: TableMode) -> bool {
         use TableMode::{

@@ -3,6 +3,7 @@
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use super::memory::{Memory, PLACE_BYTES, Share};
 use super::wait::Wait;
 use crate::sync::{Mutex, Rank};
 use crate::words::{PageId, TableId, TrxId};
@@ -28,7 +29,11 @@ pub struct Owner {
     /// Rows changed, for the choice of a deadlock's victim; the transaction keeps it up.
     changes: AtomicU64,
     keeps_gaps: AtomicBool,
+    /// The last search for a deadlock that met it.
+    met: AtomicU64,
     held: Mutex<Held>,
+    memory: Arc<Memory>,
+    share: Share,
 }
 
 #[derive(Debug, Default)]
@@ -41,13 +46,16 @@ struct Held {
 }
 
 impl Owner {
-    pub(super) fn new(id: OwnerId) -> Arc<Owner> {
+    pub(super) fn new(id: OwnerId, memory: &Arc<Memory>) -> Arc<Owner> {
         Arc::new(Owner {
             id,
             trx_id: AtomicU64::new(0),
             changes: AtomicU64::new(0),
             keeps_gaps: AtomicBool::new(true),
+            met: AtomicU64::new(0),
             held: Mutex::new(Rank::TrxLocks, Held::default()),
+            memory: memory.clone(),
+            share: Share::default(),
         })
     }
 
@@ -85,10 +93,32 @@ impl Owner {
         self.keeps_gaps.load(Ordering::Relaxed)
     }
 
+    /// True once for each search for a deadlock.
+    pub(super) fn meet(&self, search: u64) -> bool {
+        // Relaxed: searches follow one another under the detector's mutex.
+        self.met.load(Ordering::Relaxed) != search && {
+            self.met.store(search, Ordering::Relaxed);
+            true
+        }
+    }
+
     /// Number of record locks held and places locked, as SHOW ENGINE INNODB STATUS prints them.
     pub fn counts(&self) -> (u64, usize) {
         let held = self.held.lock();
         (held.record_locks, held.places.len())
+    }
+
+    /// Bytes that its locks take, about.
+    pub fn lock_bytes(&self) -> u64 {
+        self.share.bytes()
+    }
+
+    pub(super) fn takes(&self, bytes: u64) {
+        self.share.add(&self.memory, bytes);
+    }
+
+    pub(super) fn gives_back(&self, bytes: u64) {
+        self.share.subtract(&self.memory, bytes);
     }
 
     /// What it waits for, if anything.
@@ -113,6 +143,7 @@ impl Owner {
             && !held.places.iter().rev().take(8).any(|p| *p == place)
         {
             held.places.push(place);
+            self.takes(PLACE_BYTES);
         }
         if locks > 0 {
             held.record_locks += locks;
@@ -120,7 +151,7 @@ impl Owner {
         }
     }
 
-    /// A waiting lock was granted by another thread.
+    /// One more lock, on a place that is noted.
     pub(super) fn note_granted(&self) {
         let mut held = self.held.lock();
         held.record_locks += 1;
@@ -144,6 +175,16 @@ impl Owner {
     }
 
     pub(super) fn pop_place(&self) -> Option<Place> {
-        self.held.lock().places.pop()
+        let place = self.held.lock().places.pop();
+        if place.is_some() {
+            self.gives_back(PLACE_BYTES);
+        }
+        place
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.share.end(&self.memory);
     }
 }

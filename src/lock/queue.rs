@@ -3,9 +3,10 @@
 use crate::sync::Arc;
 
 use super::bitmap::HeapSet;
+use super::memory::GRANTED_BYTES;
 use super::modes::{RecordKind, RecordMode, Strength};
 use super::owner::{Owner, OwnerId};
-use super::wait::{Target, Wait, WaitEnd};
+use super::wait::{Ended, Target, Wait, WaitEnd};
 use crate::words::{HeapNo, PageId};
 
 /// Granted locks of one owner and mode.
@@ -14,6 +15,36 @@ pub(super) struct Granted {
     pub(super) owner: Arc<Owner>,
     pub(super) mode: RecordMode,
     pub(super) heaps: HeapSet,
+}
+
+impl Granted {
+    fn new(owner: &Arc<Owner>, mode: RecordMode, heap: HeapNo) -> Granted {
+        owner.takes(GRANTED_BYTES);
+        let mut heaps = HeapSet::default();
+        heaps.insert(heap);
+        Granted {
+            owner: owner.clone(),
+            mode,
+            heaps,
+        }
+    }
+}
+
+impl Drop for Granted {
+    fn drop(&mut self) {
+        self.owner.gives_back(GRANTED_BYTES);
+    }
+}
+
+/// What `PageQueue::grant` did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum New {
+    /// The owner had the lock.
+    Nothing,
+    /// A record more for an owner and mode that has locks on the page.
+    Record,
+    /// The first of its owner and mode on the page: the owner must note the place.
+    Place,
 }
 
 /// One waiting request.
@@ -78,8 +109,8 @@ impl PageQueue {
         granted.chain(waiting).filter(move |o| o.id() != owner)
     }
 
-    /// Adds a granted lock; true if it was not there before.
-    pub(super) fn grant(&mut self, owner: &Arc<Owner>, heap: HeapNo, mode: RecordMode) -> bool {
+    /// Adds a granted lock.
+    pub(super) fn grant(&mut self, owner: &Arc<Owner>, heap: HeapNo, mode: RecordMode) -> New {
         match self
             .granted
             .iter_mut()
@@ -88,23 +119,20 @@ impl PageQueue {
             Some(g) => {
                 let new = !g.heaps.contains(heap);
                 g.heaps.insert(heap);
-                new
+                if new { New::Record } else { New::Nothing }
             }
             None => {
-                let mut heaps = HeapSet::default();
-                heaps.insert(heap);
-                self.granted.push(Granted {
-                    owner: owner.clone(),
-                    mode,
-                    heaps,
-                });
-                true
+                // One owner on a page is the usual case, and there may be many pages.
+                self.granted
+                    .reserve_exact(usize::from(self.granted.is_empty()));
+                self.granted.push(Granted::new(owner, mode, heap));
+                New::Place
             }
         }
     }
 
     /// Grants every waiting request that nothing stands before any more (invariant 2).
-    pub(super) fn grant_waiting(&mut self) {
+    pub(super) fn grant_waiting(&mut self, ended: &mut Ended) {
         let mut at = 0;
         while at < self.waiting.len() {
             let w = &self.waiting[at];
@@ -116,10 +144,11 @@ impl PageQueue {
             let w = self.waiting.remove(at);
             // An ended wait (timeout, victim) is on its way out and takes no lock.
             if w.wait.ended().is_none() {
-                if self.grant(&owner, w.heap, w.mode) {
+                // The place was noted when the wait began.
+                if self.grant(&owner, w.heap, w.mode) != New::Nothing {
                     owner.note_granted();
                 }
-                w.wait.end(WaitEnd::Granted);
+                ended.end(w.wait, WaitEnd::Granted);
             }
         }
     }

@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::time::{Duration, Instant};
 
+use super::memory::Memory;
 use super::modes::RecordMode;
 use super::owner::{Owner, OwnerId, Place};
-use super::queue::{PageQueue, Waiting};
+use super::queue::{New, PageQueue, Waiting};
 use super::table::TableQueue;
-use super::wait::{Outcome, Target, Wait, WaitEnd};
+use super::wait::{Ended, Outcome, Target, Wait, WaitEnd};
 use crate::sync::{Mutex, MutexGuard, Rank};
 use crate::words::{Error, HeapNo, PageId, Result, TableId};
 
@@ -26,11 +27,17 @@ pub struct LockTable {
     pages: Box<[Mutex<PageShard>]>,
     pub(super) tables: Box<[Mutex<TableShard>]>,
     next_owner: AtomicU64,
-    pub(super) detector: Mutex<()>,
+    /// Number of the last search for a deadlock.
+    pub(super) detector: Mutex<u64>,
+    /// Somebody watches his wait instead of sleeping.
+    watched: AtomicBool,
+    /// Looks at a wait before sleeping in it.
+    looks: u32,
     detect: AtomicBool,
     arrivals: AtomicU64,
     waits: AtomicU64,
     deadlocks: AtomicU64,
+    memory: Arc<Memory>,
 }
 
 /// A record lock, for INNODB_LOCKS.
@@ -50,11 +57,12 @@ pub struct RecordLockInfo<'a> {
 
 pub(super) type PageShard = HashMap<PageId, PageQueue, IdHash>;
 pub(super) type TableShard = HashMap<TableId, TableQueue, IdHash>;
-pub(super) type IdHash = BuildHasherDefault<IdHasher>;
+/// Hashing for maps keyed by ids.
+pub type IdHash = BuildHasherDefault<IdHasher>;
 
 /// Multiplicative hashing of ids: they come from counters, an attacker cannot choose them.
-#[derive(Default)]
-pub(super) struct IdHasher(u64);
+#[derive(Default, Debug)]
+pub struct IdHasher(u64);
 
 impl Hasher for IdHasher {
     fn finish(&self) -> u64 {
@@ -79,6 +87,15 @@ impl Default for LockTable {
     }
 }
 
+/// Notes with the owner what a grant added.
+pub(super) fn note_new(owner: &Owner, page: PageId, new: New) {
+    match new {
+        New::Nothing => {}
+        New::Record => owner.note_granted(),
+        New::Place => owner.note(Place::Page(page), 1),
+    }
+}
+
 impl LockTable {
     /// An empty table.
     pub fn new() -> LockTable {
@@ -91,17 +108,37 @@ impl LockTable {
             pages: shards(),
             tables: shards(),
             next_owner: AtomicU64::new(1),
-            detector: Mutex::new(Rank::Detector, ()),
+            detector: Mutex::new(Rank::Detector, 0),
+            watched: AtomicBool::new(false),
+            looks: 0,
             detect: AtomicBool::new(true),
             arrivals: AtomicU64::new(1),
             waits: AtomicU64::new(0),
             deadlocks: AtomicU64::new(0),
+            memory: Arc::new(Memory::new()),
         }
+    }
+
+    /// The same, whose waiters look so often for their lock before they sleep.
+    pub fn watching(mut self, looks: u32) -> LockTable {
+        self.looks = looks;
+        self
     }
 
     /// A new owner, for a transaction that is about to lock something.
     pub fn owner(&self) -> Arc<Owner> {
-        Owner::new(OwnerId(self.next_owner.fetch_add(1, Ordering::Relaxed)))
+        let id = OwnerId(self.next_owner.fetch_add(1, Ordering::Relaxed));
+        Owner::new(id, &self.memory)
+    }
+
+    /// Bytes that record locks take, about, and how many they may take.
+    pub fn memory(&self) -> (u64, u64) {
+        (self.memory.in_use(), self.memory.limit())
+    }
+
+    /// Requests for new record locks end as `LockTableFull` while the locks take so many bytes.
+    pub fn set_memory_limit(&self, bytes: u64) {
+        self.memory.set_limit(bytes);
     }
 
     /// Switches deadlock detection (innodb_deadlock_detect).
@@ -164,9 +201,13 @@ impl LockTable {
             return Outcome::Granted;
         }
         if queue.blocker(owner.id(), heap, mode, usize::MAX).is_none() {
-            if queue.grant(owner, heap, mode) {
-                owner.note(Place::Page(page), 1);
+            if self.memory.is_full() {
+                if queue.is_empty() {
+                    shard.remove(&page);
+                }
+                return self.refused(owner, page, heap, mode);
             }
+            note_new(owner, page, queue.grant(owner, heap, mode));
             return Outcome::Granted;
         }
         let wait = self.new_wait(owner, Target::Record(page, heap, mode));
@@ -177,6 +218,13 @@ impl LockTable {
         });
         owner.note(Place::Page(page), 0);
         owner.set_waiting(Some(wait.clone()));
+        Outcome::Wait(wait)
+    }
+
+    /// There is no room for more locks: a wait that has ended before it stood in any queue.
+    fn refused(&self, owner: &Arc<Owner>, page: PageId, heap: HeapNo, mode: RecordMode) -> Outcome {
+        let wait = self.new_wait(owner, Target::Record(page, heap, mode));
+        wait.end(WaitEnd::Full);
         Outcome::Wait(wait)
     }
 
@@ -220,10 +268,9 @@ impl LockTable {
     pub fn make_explicit(&self, owner: &Arc<Owner>, page: PageId, heap: HeapNo) {
         let mut shard = self.page_shard(page);
         let queue = shard.entry(page).or_default();
-        if !queue.holds(owner.id(), heap, RecordMode::X_RECORD)
-            && queue.grant(owner, heap, RecordMode::X_RECORD)
-        {
-            owner.note(Place::Page(page), 1);
+        if !queue.holds(owner.id(), heap, RecordMode::X_RECORD) {
+            let new = queue.grant(owner, heap, RecordMode::X_RECORD);
+            note_new(owner, page, new);
         }
     }
 
@@ -237,6 +284,7 @@ impl LockTable {
     /// Gives one record lock back early: READ COMMITTED and semi-consistent reads, for a row that
     /// does not match.
     pub fn unlock_record(&self, owner: &Owner, page: PageId, heap: HeapNo, mode: RecordMode) {
+        let mut ended = Ended::default();
         let mut shard = self.page_shard(page);
         let Some(queue) = shard.get_mut(&page) else {
             return;
@@ -250,7 +298,7 @@ impl LockTable {
         });
         if removed {
             owner.forget_locks(1);
-            queue.grant_waiting();
+            queue.grant_waiting(&mut ended);
         }
         if queue.is_empty() {
             shard.remove(&page);
@@ -265,9 +313,13 @@ impl LockTable {
         timeout: Duration,
         killed: &dyn Fn() -> bool,
     ) -> Result<()> {
+        wait.check_refused()?;
         self.waits.fetch_add(1, Ordering::Relaxed);
         if self.detect.load(Ordering::Relaxed) && self.break_deadlock(wait) {
             self.deadlocks.fetch_add(1, Ordering::Relaxed);
+        }
+        if let Some(end) = self.watch(wait) {
+            return self.finish(wait, end.into_result());
         }
         let deadline = Instant::now() + timeout;
         loop {
@@ -282,6 +334,17 @@ impl LockTable {
                 return self.finish(wait, Err(Error::LockWaitTimeout));
             }
         }
+    }
+
+    /// Looks for the end of a wait for as long as a short transaction lasts: to be woken takes longer.
+    /// One caller at a time, so that no more than one processor is kept from other work.
+    fn watch(&self, wait: &Wait) -> Option<WaitEnd> {
+        if self.looks == 0 || self.watched.swap(true, Ordering::Acquire) {
+            return wait.ended();
+        }
+        let end = wait.watch(self.looks);
+        self.watched.store(false, Ordering::Release);
+        end
     }
 
     /// Takes a queued request back without waiting (NOWAIT, SKIP LOCKED).
@@ -301,6 +364,7 @@ impl LockTable {
     }
 
     fn withdraw(&self, wait: &Arc<Wait>) {
+        let mut ended = Ended::default();
         loop {
             match wait.target() {
                 Target::Table(table, _) => return self.withdraw_table(table, wait),
@@ -312,7 +376,7 @@ impl LockTable {
                     }
                     if let Some(queue) = shard.get_mut(&page) {
                         queue.waiting.retain(|w| !Arc::ptr_eq(&w.wait, wait));
-                        queue.grant_waiting();
+                        queue.grant_waiting(&mut ended);
                         if queue.is_empty() {
                             shard.remove(&page);
                         }
@@ -332,11 +396,12 @@ impl LockTable {
             match place {
                 Place::Table(table) => self.release_table(owner, table),
                 Place::Page(page) => {
+                    let mut ended = Ended::default();
                     let mut shard = self.page_shard(page);
                     if let Some(queue) = shard.get_mut(&page) {
                         let locks = queue.remove_owner(owner.id());
                         owner.forget_locks(locks);
-                        queue.grant_waiting();
+                        queue.grant_waiting(&mut ended);
                         if queue.is_empty() {
                             shard.remove(&page);
                         }
@@ -378,10 +443,19 @@ impl LockTable {
         }
     }
 
-    /// The owners that a waiting request waits for, with the mode of the first lock of each.
+    /// The owners that a waiting request waits for.
     pub fn blockers_of(&self, wait: &Wait) -> Vec<Arc<Owner>> {
+        self.blockers_where(wait, |_| true)
+    }
+
+    /// Those of them that `wanted` chooses.
+    pub(super) fn blockers_where(
+        &self,
+        wait: &Wait,
+        wanted: impl Fn(&Owner) -> bool,
+    ) -> Vec<Arc<Owner>> {
         match wait.target() {
-            Target::Table(table, mode) => self.table_blockers(table, wait, mode),
+            Target::Table(table, mode) => self.table_blockers(table, wait, mode, wanted),
             Target::Record(page, heap, mode) => {
                 let shard = self.page_shard(page);
                 let Some(queue) = shard.get(&page) else {
@@ -394,6 +468,7 @@ impl LockTable {
                 let Some(at) = at else { return Vec::new() };
                 queue
                     .blockers(wait.owner.id(), heap, mode, at)
+                    .filter(|owner| wanted(owner))
                     .cloned()
                     .collect()
             }

@@ -5,7 +5,7 @@ use crate::sync::Arc;
 use super::modes::TableMode;
 use super::owner::{Owner, OwnerId, Place};
 use super::record::{IdHasher, LockTable, TableShard};
-use super::wait::{Outcome, Target, Wait, WaitEnd};
+use super::wait::{Ended, Outcome, Target, Wait, WaitEnd};
 use crate::sync::MutexGuard;
 use crate::words::TableId;
 use std::hash::Hasher;
@@ -13,8 +13,18 @@ use std::hash::Hasher;
 /// The locks on one table.
 #[derive(Debug, Default)]
 pub(super) struct TableQueue {
-    granted: Vec<(Arc<Owner>, TableMode)>,
+    granted: Vec<Held>,
+    /// How many of them are no intentions.
+    strong: usize,
     waiting: Vec<(Arc<Wait>, TableMode)>,
+}
+
+/// A granted lock. The owner's number stands beside it: the owners of a busy table are many.
+#[derive(Debug)]
+struct Held {
+    id: OwnerId,
+    mode: TableMode,
+    owner: Arc<Owner>,
 }
 
 /// A table lock, for INNODB_LOCKS.
@@ -37,7 +47,7 @@ impl TableQueue {
         mode: TableMode,
         waiting_before: usize,
     ) -> impl Iterator<Item = &Arc<Owner>> {
-        let granted = self.granted.iter().map(|(o, m)| (o, *m));
+        let granted = self.granted.iter().map(|held| (&held.owner, held.mode));
         let waiting = self
             .waiting
             .iter()
@@ -52,10 +62,34 @@ impl TableQueue {
     fn holds(&self, owner: OwnerId, mode: TableMode) -> bool {
         self.granted
             .iter()
-            .any(|(o, m)| o.id() == owner && m.covers(mode))
+            .any(|held| held.id == owner && held.mode.covers(mode))
     }
 
-    fn grant_waiting(&mut self) {
+    /// True if a new request need not look at who is there: intentions among intentions.
+    fn admits_all(&self, mode: TableMode) -> bool {
+        mode.is_intention() && self.strong == 0 && self.waiting.is_empty()
+    }
+
+    fn grant(&mut self, owner: &Arc<Owner>, mode: TableMode) {
+        self.strong += usize::from(!mode.is_intention());
+        self.granted.push(Held {
+            id: owner.id(),
+            mode,
+            owner: owner.clone(),
+        });
+    }
+
+    fn remove(&mut self, owner: OwnerId) {
+        let strong = &mut self.strong;
+        self.granted.retain(|held| {
+            let mine = held.id == owner;
+            *strong -= usize::from(mine && !held.mode.is_intention());
+            !mine
+        });
+        self.waiting.retain(|(w, _)| w.owner.id() != owner);
+    }
+
+    fn grant_waiting(&mut self, ended: &mut Ended) {
         let mut at = 0;
         while at < self.waiting.len() {
             let (wait, mode) = &self.waiting[at];
@@ -65,8 +99,21 @@ impl TableQueue {
             }
             let (wait, mode) = self.waiting.remove(at);
             if wait.ended().is_none() {
-                self.granted.push((wait.owner.clone(), mode));
-                wait.end(WaitEnd::Granted);
+                self.grant(&wait.owner, mode);
+                ended.end(wait, WaitEnd::Granted);
+            }
+        }
+    }
+}
+
+/// Idle queues that a shard keeps, since most tables are soon locked again.
+const IDLE_MAX: usize = 16;
+
+fn drop_if_idle(shard: &mut TableShard, table: TableId) {
+    if shard.len() > IDLE_MAX {
+        if let Some(queue) = shard.get(&table) {
+            if queue.granted.is_empty() && queue.waiting.is_empty() {
+                shard.remove(&table);
             }
         }
     }
@@ -87,12 +134,12 @@ impl LockTable {
             return Outcome::Granted;
         }
         owner.note(Place::Table(table), 0);
-        if queue
-            .blockers(owner.id(), mode, usize::MAX)
-            .next()
-            .is_none()
-        {
-            queue.granted.push((owner.clone(), mode));
+        let blocked = |queue: &TableQueue| {
+            let mut blockers = queue.blockers(owner.id(), mode, usize::MAX);
+            blockers.next().is_some()
+        };
+        if queue.admits_all(mode) || !blocked(queue) {
+            queue.grant(owner, mode);
             return Outcome::Granted;
         }
         let wait = self.new_wait(owner, Target::Table(table, mode));
@@ -102,28 +149,25 @@ impl LockTable {
     }
 
     pub(super) fn release_table(&self, owner: &Owner, table: TableId) {
+        let mut ended = Ended::default();
         let mut shard = self.table_shard(table);
         let Some(queue) = shard.get_mut(&table) else {
             return;
         };
-        queue.granted.retain(|(o, _)| o.id() != owner.id());
-        queue.waiting.retain(|(w, _)| w.owner.id() != owner.id());
-        queue.grant_waiting();
-        if queue.granted.is_empty() && queue.waiting.is_empty() {
-            shard.remove(&table);
-        }
+        queue.remove(owner.id());
+        queue.grant_waiting(&mut ended);
+        drop_if_idle(&mut shard, table);
     }
 
     pub(super) fn withdraw_table(&self, table: TableId, wait: &Arc<Wait>) {
+        let mut ended = Ended::default();
         let mut shard = self.table_shard(table);
         let Some(queue) = shard.get_mut(&table) else {
             return;
         };
         queue.waiting.retain(|(w, _)| !Arc::ptr_eq(w, wait));
-        queue.grant_waiting();
-        if queue.granted.is_empty() && queue.waiting.is_empty() {
-            shard.remove(&table);
-        }
+        queue.grant_waiting(&mut ended);
+        drop_if_idle(&mut shard, table);
     }
 
     pub(super) fn table_blockers(
@@ -131,6 +175,7 @@ impl LockTable {
         table: TableId,
         wait: &Wait,
         mode: TableMode,
+        wanted: impl Fn(&Owner) -> bool,
     ) -> Vec<Arc<Owner>> {
         let shard = self.table_shard(table);
         let Some(queue) = shard.get(&table) else {
@@ -141,7 +186,11 @@ impl LockTable {
             .iter()
             .position(|(w, _)| std::ptr::eq(&**w, wait));
         let Some(at) = at else { return Vec::new() };
-        queue.blockers(wait.owner.id(), mode, at).cloned().collect()
+        queue
+            .blockers(wait.owner.id(), mode, at)
+            .filter(|owner| wanted(owner))
+            .cloned()
+            .collect()
     }
 
     /// True if anybody but `owner` holds or wants a lock on the table.
@@ -149,7 +198,7 @@ impl LockTable {
         let shard = self.table_shard(table);
         shard.get(&table).is_some_and(|q| {
             let others = |o: &Owner| owner.is_none_or(|me| me.id() != o.id());
-            q.granted.iter().any(|(o, _)| others(o))
+            q.granted.iter().any(|held| others(&held.owner))
                 || q.waiting.iter().any(|(w, _)| others(&w.owner))
         })
     }
@@ -159,7 +208,10 @@ impl LockTable {
         let mut all = Vec::new();
         for shard in &self.tables {
             for (table, queue) in shard.lock().iter() {
-                let granted = queue.granted.iter().map(|(o, m)| (o.clone(), *m, false));
+                let granted = queue
+                    .granted
+                    .iter()
+                    .map(|held| (held.owner.clone(), held.mode, false));
                 let waiting = queue
                     .waiting
                     .iter()

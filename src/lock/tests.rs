@@ -371,3 +371,55 @@ fn those_who_waited_for_a_removed_record_have_its_gap() {
     locks.release_all(&a);
     assert_eq!(b_inserts.sleep(Duration::ZERO), Some(WaitEnd::Granted));
 }
+
+#[test]
+fn locks_beyond_the_limit_are_refused_and_those_that_must_not_fail_are_not() {
+    let locks = LockTable::new();
+    locks.set_memory_limit(100_000);
+    let (a, b) = (locks.owner(), locks.owner());
+    let mut taken = 0;
+    let refused = loop {
+        match locks.lock_record(&a, page(taken), HeapNo(2), RecordMode::X_RECORD) {
+            Outcome::Granted => taken += 1,
+            Outcome::Wait(wait) => break wait,
+        }
+        assert!(taken < 10_000);
+    };
+    assert!(taken > 100, "{taken}");
+    let result = locks.wait(&refused, LONG, &never);
+    assert_eq!(result, Err(Error::LockTableFull));
+    assert_eq!(refused.check_refused(), Err(Error::LockTableFull));
+    assert_eq!(locks.counts(), (0, 0), "nobody waited");
+    assert!(locks.page_is_free(page(taken)), "nothing is left of it");
+    let other = queued(locks.lock_record(&b, page(5000), HeapNo(2), RecordMode::X_RECORD));
+    let result = locks.wait(&other, LONG, &never);
+    assert_eq!(result, Err(Error::LockTableFull));
+    // What a has already it may ask for again; implicit locks become explicit, gaps are inherited.
+    take(&locks, &a, page(0), HeapNo(2), RecordMode::X_RECORD);
+    locks.make_explicit(&b, page(6000), HeapNo(2));
+    let place = |heap| (page(0), HeapNo(heap));
+    locks.removed(place(2), (page(7000), HeapNo(2)));
+    assert!(!locks.page_is_free(page(7000)));
+    // A wait for what somebody has is none of the matter.
+    let waits = queued(locks.lock_record(&b, page(1), HeapNo(2), RecordMode::X_RECORD));
+    locks.release_all(&a);
+    locks.wait(&waits, LONG, &never).expect("granted");
+    take(&locks, &b, page(8000), HeapNo(2), RecordMode::X_RECORD);
+    locks.release_all(&b);
+    assert!(locks.memory().0 < 10_000, "{:?}", locks.memory());
+    drop((a, b, refused, other, waits));
+    assert_eq!(locks.memory().0, 0);
+}
+
+#[test]
+fn a_lock_given_back_early_gives_its_memory_back() {
+    let locks = LockTable::new();
+    let a = locks.owner();
+    take(&locks, &a, page(1), HeapNo(2), RecordMode::X_RECORD);
+    let before = a.lock_bytes();
+    for heap in 3..2000 {
+        take(&locks, &a, page(2), HeapNo(heap), RecordMode::X_RECORD);
+        locks.unlock_record(&a, page(2), HeapNo(heap), RecordMode::X_RECORD);
+    }
+    assert!(a.lock_bytes() < before + 100, "{before} {}", a.lock_bytes());
+}

@@ -282,7 +282,7 @@ fn recover_and_compare(sim: &SimVfs, history: &History, durable: Lsn) {
         log.end
     );
     let system = sim.content("./ibdata1").expect("ibdata1");
-    let copies = DoublewriteCopies::load(PLACE, P, |page, buffer| {
+    let copies = DoublewriteCopies::load(PLACE, P, &(Lsn(0)..=Lsn(u64::MAX)), |page, buffer| {
         let at = page.0 as usize * P;
         buffer.copy_from_slice(&system[at..at + P]);
         Ok(())
@@ -380,7 +380,7 @@ fn a_failed_sync_of_a_data_file_holds_the_checkpoint_and_is_not_retried() {
     drop(reader);
     assert!(!pages.ctx.pool.contains(pages.id(2)));
     let missing = Mtr::reader(&pages.ctx).get(pages.id(2), Mode::S, Rank::IndexPage);
-    assert!(matches!(missing, Err(Error::Stopped(_))), "{missing:?}");
+    assert!(matches!(missing, Err(Error::FileFailed(_))), "{missing:?}");
     let other = PageId::new(SpaceId(6), PageNo(3));
     pages.add_space(SpaceId(6), 10);
     let mut mtr = pages.mtr();

@@ -1,7 +1,7 @@
 //! The end of an mtr that did not commit: release, or freeze (C4, M5).
 
 use super::ctx::{PageCtx, Scratch};
-use super::mtr::Mtr;
+use super::mtr::{Kind, Mtr};
 
 /// Between a change outside any mtr's reach and its record – for callers that must do several
 /// steps of which a panic may not see only some – a panic freezes the engine.
@@ -38,7 +38,10 @@ impl Drop for Mtr<'_> {
                 slot.guard.poison();
             }
         }
-        let scratch = std::mem::replace(&mut self.scratch, Scratch::empty());
-        self.ctx.give_back(scratch);
+        self.scratch.memo.release_all();
+        if self.kind != Kind::Reader {
+            let scratch = std::mem::replace(&mut self.scratch, Scratch::empty());
+            self.ctx.give_back(scratch);
+        }
     }
 }

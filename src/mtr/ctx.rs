@@ -6,6 +6,7 @@ use crate::buffer::Pool;
 use crate::format::redo_encode::Encoder;
 use crate::redo::Log;
 use crate::space::Registry;
+use crate::sync::atomic::AtomicU64;
 use crate::sync::gate::{STRIPES, own_stripe};
 use crate::sync::{Arc, Mutex, Rank};
 use crate::words::{PageId, Result, SpaceId};
@@ -18,6 +19,8 @@ pub struct PageCtx {
     pub log: Arc<Log>,
     /// The tablespace files.
     pub spaces: Arc<Registry>,
+    /// Bytes of sort buffers in use.
+    pub sort_bytes: Arc<AtomicU64>,
     spares: [Mutex<Vec<Spare>>; STRIPES],
 }
 
@@ -70,6 +73,7 @@ impl PageCtx {
             pool,
             log,
             spaces,
+            sort_bytes: Arc::default(),
             spares: std::array::from_fn(|_| Mutex::new(Rank::Leaf, Vec::with_capacity(SPARES_MAX))),
         }
     }

@@ -26,10 +26,16 @@ pub(super) struct Slot<'a> {
     pub(super) modified: bool,
 }
 
+/// Pages that a memo holds without memory of its own: those of a reader.
+const NEAR: usize = 3;
+
 /// The pages of an mtr. The place of a released page is used again.
 #[derive(Default)]
 pub(super) struct Memo<'a> {
-    slots: Vec<Option<Slot<'a>>>,
+    /// The first places …
+    near: [Option<Slot<'a>>; NEAR],
+    /// … and those that come after them.
+    more: Vec<Option<Slot<'a>>>,
     next_serial: u32,
     held: u32,
 }
@@ -38,9 +44,8 @@ impl<'a> Memo<'a> {
     /// An empty memo that takes over the memory of `spare`.
     pub(super) fn reusing(spare: Memo<'static>) -> Memo<'a> {
         Memo {
-            slots: recycle(spare.slots),
-            next_serial: 0,
-            held: 0,
+            more: recycle(spare.more),
+            ..Memo::default()
         }
     }
 
@@ -48,19 +53,38 @@ impl<'a> Memo<'a> {
     pub(super) fn into_spare(mut self) -> Memo<'static> {
         self.release_all();
         Memo {
-            slots: recycle(std::mem::take(&mut self.slots)),
-            next_serial: 0,
-            held: 0,
+            more: recycle(std::mem::take(&mut self.more)),
+            ..Memo::default()
+        }
+    }
+
+    #[inline]
+    fn at(&self, at: usize) -> Option<&Slot<'a>> {
+        match self.near.get(at) {
+            Some(place) => place.as_ref(),
+            None => self.more.get(at - NEAR)?.as_ref(),
+        }
+    }
+
+    #[inline]
+    fn at_mut(&mut self, at: usize) -> Option<&mut Slot<'a>> {
+        match at < NEAR {
+            true => self.near[at].as_mut(),
+            false => self.more.get_mut(at - NEAR)?.as_mut(),
         }
     }
 
     pub(super) fn find(&self, id: PageId) -> Option<PageRef> {
         // Newest first: a page is mostly asked for again soon after.
-        let at = self
-            .slots
-            .iter()
-            .rposition(|slot| slot.as_ref().is_some_and(|slot| slot.guard.id() == id))?;
-        let slot = self.slots[at].as_ref()?;
+        if self.held == 0 {
+            return None;
+        }
+        let is_it = |slot: &Option<Slot<'a>>| slot.as_ref().is_some_and(|s| s.guard.id() == id);
+        let at = match self.more.iter().rposition(is_it) {
+            Some(at) => at + NEAR,
+            None => self.near.iter().rposition(is_it)?,
+        };
+        let slot = self.at(at)?;
         Some(PageRef {
             at: at as u32,
             serial: slot.serial,
@@ -77,15 +101,15 @@ impl<'a> Memo<'a> {
             uses: 1,
             modified,
         });
-        let at = match self.slots.iter().position(Option::is_none) {
-            Some(at) => {
-                self.slots[at] = slot;
-                at
-            }
-            None => {
-                self.slots.push(slot);
-                self.slots.len() - 1
-            }
+        let at = if let Some(at) = self.near.iter().position(Option::is_none) {
+            self.near[at] = slot;
+            at
+        } else if let Some(at) = self.more.iter().position(Option::is_none) {
+            self.more[at] = slot;
+            at + NEAR
+        } else {
+            self.more.push(slot);
+            self.more.len() - 1 + NEAR
         };
         PageRef {
             at: at as u32,
@@ -93,23 +117,24 @@ impl<'a> Memo<'a> {
         }
     }
 
+    #[inline]
     pub(super) fn slot(&self, page: PageRef) -> &Slot<'a> {
-        match self.slots.get(page.at as usize) {
-            Some(Some(slot)) if slot.serial == page.serial => slot,
+        match self.at(page.at as usize) {
+            Some(slot) if slot.serial == page.serial => slot,
             _ => panic!("{page:?} is not held by this mini-transaction"),
         }
     }
 
     pub(super) fn slot_mut(&mut self, page: PageRef) -> &mut Slot<'a> {
-        match self.slots.get_mut(page.at as usize) {
-            Some(Some(slot)) if slot.serial == page.serial => slot,
+        match self.at_mut(page.at as usize) {
+            Some(slot) if slot.serial == page.serial => slot,
             _ => panic!("{page:?} is not held by this mini-transaction"),
         }
     }
 
     /// The slot, unless the page was released.
     pub(super) fn get_mut(&mut self, page: PageRef) -> Option<&mut Slot<'a>> {
-        let slot = self.slots.get_mut(page.at as usize)?.as_mut()?;
+        let slot = self.at_mut(page.at as usize)?;
         (slot.serial == page.serial).then_some(slot)
     }
 
@@ -119,7 +144,11 @@ impl<'a> Memo<'a> {
         slot.uses -= 1;
         if slot.uses == 0 {
             assert!(!slot.modified, "a modified page is released before commit");
-            self.slots[page.at as usize] = None;
+            let at = page.at as usize;
+            match at < NEAR {
+                true => self.near[at] = None,
+                false => self.more[at - NEAR] = None,
+            }
             self.held -= 1;
         }
     }
@@ -130,7 +159,8 @@ impl<'a> Memo<'a> {
 
     /// Releases the unmodified pages latched since `since`, whatever their use count.
     pub(super) fn release_from(&mut self, since: Savepoint) {
-        for place in self.slots.iter_mut().rev() {
+        let places = self.near.iter_mut().chain(&mut self.more);
+        for place in places.rev() {
             if place
                 .as_ref()
                 .is_some_and(|slot| slot.serial >= since.0 && !slot.modified)
@@ -147,12 +177,15 @@ impl<'a> Memo<'a> {
     }
 
     pub(super) fn release_all(&mut self) {
-        while self.slots.pop().is_some() {}
+        if self.held > 0 {
+            while self.more.pop().is_some() {}
+            self.near.iter_mut().rev().for_each(|place| *place = None);
+        }
         self.held = 0;
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Slot<'a>> {
-        self.slots.iter_mut().flatten()
+        self.near.iter_mut().chain(&mut self.more).flatten()
     }
 }
 

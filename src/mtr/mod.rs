@@ -35,10 +35,16 @@ mod memo;
 )]
 mod mtr;
 #[cfg(test)]
+mod neighbors_tests;
+#[cfg(test)]
 mod pool_tests;
 #[cfg(test)]
 mod read_ahead_tests;
+#[cfg(test)]
+mod resize_tests;
 mod retry;
+#[cfg(test)]
+mod stall_tests;
 #[cfg(test)]
 pub mod testing;
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::ctx::{PageCtx, Scratch};
 use super::memo::{PageRef, Savepoint};
-use crate::buffer::{FrameCredit, Mode, PageGuard, Pin, Stamp};
+use crate::buffer::{Draft, FrameCredit, Mode, PageGuard, Pin, Stamp, Told};
 use crate::redo::Credit;
 use crate::sync::Rank;
 use crate::words::{Error, PageId, Result};
@@ -96,10 +96,13 @@ impl<'a> Mtr<'a> {
     /// Admits `budget`, then starts. Call it with no latch held: it may wait for log room and for
     /// frames.
     ///
-    /// Errors: `Stopped`, `LogRoom`, `LogHeld`, `BufferPoolFull`.
+    /// Errors: `Stopped`, `LogRoom`, `LogHeld`, `BufferPoolFull`; `DeviceFull` for a statement's.
     pub fn start(ctx: &'a PageCtx, budget: Budget) -> Result<Mtr<'a>> {
         ctx.check_running()?;
         ctx.log.check_frozen()?;
+        if budget.class == Class::Statement {
+            ctx.pool.check_room_to_write()?;
+        }
         let frames = ctx.pool.admit_frames(budget.frames)?;
         let admission = ctx.log.admit(budget.log_bytes as u64, budget.class)?;
         let mut mtr = Mtr::new(ctx, Kind::Logged, budget.log_bytes, frames);
@@ -143,7 +146,10 @@ impl<'a> Mtr<'a> {
     fn new(ctx: &'a PageCtx, kind: Kind, credit: usize, frames: FrameCredit<'a>) -> Mtr<'a> {
         Mtr {
             ctx,
-            scratch: ctx.scratch(),
+            scratch: match kind {
+                Kind::Reader => Scratch::empty(),
+                Kind::Logged | Kind::Unlogged => ctx.scratch(),
+            },
             credit: Cell::new(credit),
             kind,
             outer_holds: false,
@@ -239,6 +245,35 @@ impl<'a> Mtr<'a> {
             return Ok(None);
         }
         Ok(Some(self.latched(guard)))
+    }
+
+    /// Latches the leaf that a guide told of, waiting for the latch; `None` if it is not in the pool.
+    ///
+    /// Errors: `Stopped`.
+    pub fn get_told(
+        &mut self,
+        id: PageId,
+        told: &Told,
+        mode: Mode,
+        rank: Rank,
+    ) -> Result<Option<PageRef>> {
+        if let Some(page) = self.held_again(id, mode)? {
+            return Ok(Some(page));
+        }
+        match self.ctx.pool.find_told(id, told)? {
+            Some(pin) => Ok(Some(self.latched(pin.latch(mode, rank)?))),
+            None => Ok(None),
+        }
+    }
+
+    /// True if a held inner page of a tree should get a guide.
+    pub fn wants_guide(&self, page: PageRef) -> bool {
+        self.scratch.memo.slot(page).guard.wants_guide()
+    }
+
+    /// Makes the guide of a held page.
+    pub fn write_guide(&self, page: PageRef, draft: &Draft) {
+        self.scratch.memo.slot(page).guard.write_guide(draft);
     }
 
     /// The stamp that a held page will have when its latch is given back.

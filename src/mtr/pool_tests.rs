@@ -10,20 +10,20 @@ use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Mutex, Rank};
 use crate::words::{Error, Lsn, PageId, PageNo, Result, SpaceId, be};
 
-const SPACES: u32 = 3;
-const PAGES: u32 = 120;
-const P: usize = 4096;
+pub(super) const SPACES: u32 = 3;
+pub(super) const PAGES: u32 = 120;
+pub(super) const P: usize = 4096;
 
 /// What a page should hold; `None` = freed. The mutex orders the threads per page, as the locks of
 /// upper layers do.
-type Expected = Vec<Mutex<Option<u64>>>;
+pub(super) type Expected = Vec<Mutex<Option<u64>>>;
 
-fn id(at: usize) -> PageId {
+pub(super) fn id(at: usize) -> PageId {
     let at = at as u32;
     PageId::new(SpaceId(10 + at / PAGES), PageNo(3 + at % PAGES))
 }
 
-fn step(pages: &TestPages, expected: &Expected, random: &mut Random) {
+pub(super) fn step(pages: &TestPages, expected: &Expected, random: &mut Random) {
     let at = random.below(expected.len() as u64) as usize;
     let mut slot = expected[at].lock();
     let id = id(at);
@@ -60,7 +60,7 @@ fn step(pages: &TestPages, expected: &Expected, random: &mut Random) {
     }
 }
 
-fn read(pages: &TestPages, id: PageId, value: u64) {
+pub(super) fn read(pages: &TestPages, id: PageId, value: u64) {
     retry(&pages.ctx, None, |mtr| {
         let h = mtr.get(id, Mode::S, Rank::IndexPage)?;
         assert_eq!(fil::page_id(mtr.view(h)), id);
@@ -71,7 +71,7 @@ fn read(pages: &TestPages, id: PageId, value: u64) {
     .expect("a read");
 }
 
-fn clean(pages: &TestPages, running: &AtomicBool) {
+pub(super) fn clean(pages: &TestPages, running: &AtomicBool) {
     let pool = &pages.ctx.pool;
     while running.load(Ordering::Acquire) {
         pool.wait_for_cleaner_work(Duration::from_millis(2));
@@ -85,7 +85,7 @@ fn clean(pages: &TestPages, running: &AtomicBool) {
     }
 }
 
-fn make_frames(pages: &TestPages, running: &AtomicBool) {
+pub(super) fn make_frames(pages: &TestPages, running: &AtomicBool) {
     let pool = &pages.ctx.pool;
     pool.set_maker_runs(true);
     while running.load(Ordering::Acquire) {

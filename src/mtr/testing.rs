@@ -75,7 +75,8 @@ impl TestPages {
         let points = Arc::new(CrashPoints::new());
         let log = Arc::new(Log::create(&*vfs, options, points, FIRST_LSN).expect("a log"));
         let spaces = Arc::new(Registry::new(vfs, places));
-        let config = PoolConfig::new(pool_pages * page_size, page_size);
+        let mut config = PoolConfig::new(pool_pages * page_size, page_size);
+        config.bytes_max *= 16;
         let pool = Arc::new(Pool::open(config, log.clone(), spaces.clone()).expect("a pool"));
         log.set_hook(Arc::new(Checkpointer {
             pool: Arc::downgrade(&pool),

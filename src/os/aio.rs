@@ -36,6 +36,7 @@ enum Way {
     /// Rings that nobody uses now; as many come to be as threads write at once.
     Native(Mutex<Vec<Ring>>),
     Threads(Arc<Writers>),
+    Caller,
 }
 
 impl Aio {
@@ -47,6 +48,11 @@ impl Aio {
         Ok(Aio {
             way: Way::Native(Mutex::new(Rank::Leaf, vec![first])),
         })
+    }
+
+    /// By whoever has a batch, one write after the other.
+    pub fn by_callers() -> Aio {
+        Aio { way: Way::Caller }
     }
 
     /// By `count` threads, which end with `stop`.
@@ -80,6 +86,7 @@ impl Aio {
         }
         match &self.way {
             Way::Threads(writers) => writers.write_all(batch),
+            Way::Caller => batch.iter().map(WriteAt::alone).collect(),
             Way::Native(idle) => {
                 let ring = idle.lock().pop();
                 let ring = match ring {

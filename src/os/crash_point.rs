@@ -7,14 +7,20 @@ use crate::sync::{Mutex, Rank};
 use crate::words::{Error, Result};
 
 /// Every point of the engine: at least one in each critical section, so that a test can walk them all.
-pub const POINTS: [&str; 42] = [
+pub const POINTS: [&str; 48] = [
     "blob.free",
     "blob.write",
+    "bulk.begun",
+    "bulk.emptied",
+    "bulk.page",
+    "bulk.root",
     "ddl.committed",
     "ddl.create_file",
     "ddl.create_rows",
     "ddl.drop_file",
     "ddl.drop_rows",
+    "ddl.index_built",
+    "ddl.index_made",
     "ddl.rename_logged",
     "ddl.rename_noted",
     "ddl.renamed",

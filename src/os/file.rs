@@ -40,6 +40,16 @@ pub trait File: Send + Sync + std::fmt::Debug {
     /// Fills `buf` from `offset`. Fewer bytes in the file: `Error::Io` with errno 0.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()>;
 
+    /// Fills the parts, one behind the other, from `offset`: in one transfer where the system can.
+    /// Errors as `read_at`.
+    fn read_parts_at(&self, parts: &mut [&mut [u8]], mut offset: u64) -> Result<()> {
+        for part in parts {
+            self.read_at(part, offset)?;
+            offset += part.len() as u64;
+        }
+        Ok(())
+    }
+
     /// Writes `buf` at `offset`, all of it.
     fn write_at(&self, buf: &[u8], offset: u64) -> Result<()>;
 
@@ -70,6 +80,19 @@ pub trait File: Send + Sync + std::fmt::Debug {
     fn descriptor(&self, bytes: &[u8], offset: u64) -> Option<i32> {
         let _ = (bytes, offset);
         None
+    }
+
+    /// Where, from `offset` on, the first byte stands whose block was allocated and never written; `None`
+    /// if there is none, or nobody can tell. The first write of such a block costs the next sync more.
+    fn unwritten_from(&self, offset: u64) -> Option<u64> {
+        let _ = offset;
+        None
+    }
+
+    /// True if the file lies on a disk that rotates: a seek costs more than a write. False where nobody
+    /// can tell.
+    fn rotates(&self) -> bool {
+        false
     }
 
     /// Takes the write lock that InnoDB takes on its files, so that no other server opens them:
@@ -108,6 +131,11 @@ pub trait Vfs: Send + Sync + std::fmt::Debug {
 
     /// Makes creations, renames and removals in a directory survive a power cut.
     fn sync_dir(&self, path: &str) -> Result<()>;
+
+    /// True if its files have descriptors: the kernel can write batches.
+    fn has_descriptors(&self) -> bool {
+        true
+    }
 
     /// The whole content of a small file.
     fn read_small(&self, path: &str) -> Result<Vec<u8>> {

@@ -14,7 +14,7 @@
 //! Crash:   the place where a power cut is simulated (sim.rs) and a kill is planted
 //!          (crash_point.rs).
 //! Read:    file.rs, real.rs, sim.rs, sim_fault.rs, sim_disk.rs, sim_record.rs, crash_point.rs,
-//!          planted.rs, thread.rs, aligned.rs, aio.rs, aio_ring.rs, aio_threads.rs, huge.rs.
+//!          planted.rs, thread.rs, aligned.rs, aio.rs, aio_ring.rs, aio_threads.rs, huge.rs, slab.rs.
 
 /// Many writes at once.
 pub mod aio;
@@ -26,13 +26,16 @@ mod aio_threads;
 /// Memory at addresses that direct I/O accepts.
 pub mod aligned;
 
+/// Local time as text.
+pub mod clock;
+
 /// Named places where a test stops the process or panics.
 pub mod crash_point;
 
 /// The traits: a file, a file system.
 pub mod file;
 
-/// Huge pages.
+/// Memory of the machine, huge pages.
 pub mod huge;
 
 /// Bugs that tests plant by name.
@@ -51,6 +54,9 @@ mod sim_fault;
 /// Recorded runs of the simulation, and the states they pass through.
 pub mod sim_record;
 
+/// Memory that is filled once.
+pub mod slab;
+
 /// Engine threads.
 pub mod thread;
 
@@ -61,6 +67,7 @@ pub use aio::{Aio, WriteAt};
 pub use aligned::AlignedBuf;
 pub use crash_point::CrashPoints;
 pub use file::{File, FileLock, OpenMode, Vfs};
+pub use huge::memory_bytes;
 pub use planted::planted;
 pub use real::RealVfs;
 pub use thread::Threads;

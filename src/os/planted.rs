@@ -13,8 +13,8 @@ pub const VARIABLE: &str = "XTRADB_PLANTED_BUG";
 pub enum Program {
     /// The unit tests: `cargo test --lib`.
     Lib,
-    /// The tests of more than one module: `cargo test --test main`.
-    Main,
+    /// Power cuts: `cargo test --manifest-path tests/power/Cargo.toml`.
+    Power,
 }
 
 /// A bug that can be planted.
@@ -36,16 +36,16 @@ const fn lib(name: &'static str, caught_by: &'static str) -> Bug {
     }
 }
 
-const fn main(name: &'static str, caught_by: &'static str) -> Bug {
+const fn power(name: &'static str, caught_by: &'static str) -> Bug {
     Bug {
         name,
-        program: Program::Main,
+        program: Program::Power,
         caught_by,
     }
 }
 
 const CUT: &str = "mtr::crash_tests::nothing_acknowledged_is_lost_whenever_the_power_goes";
-const POWER: &str = "power::acknowledged_transactions_survive_power_cuts_at_every_write_and_sync";
+const CUTS: &str = "power::acknowledged_transactions_survive_power_cuts_at_every_write_and_sync";
 
 /// Every bug, with the test that finds it.
 pub const BUGS: [Bug; 27] = [
@@ -121,9 +121,9 @@ pub const BUGS: [Bug; 27] = [
         "recovery.record_dropped",
         "recovery::tests::a_stock_log_read_from_any_of_its_checkpoints_yields_the_records_by_page",
     ),
-    main("recovery.page_lsn_ignored", POWER),
-    main("log.file_not_named", POWER),
-    main("directory.sync_skipped", POWER),
+    power("recovery.page_lsn_ignored", CUTS),
+    power("log.file_not_named", CUTS),
+    power("directory.sync_skipped", CUTS),
 ];
 
 /// True if this process has the bug `name`.

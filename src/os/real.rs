@@ -8,7 +8,7 @@
 use std::ffi::CString;
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 
 use super::aligned::AlignedBuf;
 use super::file::{File, FileLock, OpenMode, Vfs, read_all, write_all};
@@ -18,6 +18,9 @@ use crate::words::{Error, Result};
 
 /// Transfers of a direct file are multiples of this; fits every device with blocks up to 4 KiB.
 const DIRECT_ALIGNMENT: usize = 4096;
+
+/// Parts of one transfer: less than any system's limit (UIO_MAXIOV).
+const PARTS_MAX: usize = 1024;
 
 /// The operating system's file system.
 #[derive(Debug, Default)]
@@ -41,6 +44,13 @@ impl FileLock for RealLock {}
 
 fn failed(operation: &'static str, path: &str, error: &std::io::Error) -> Error {
     Error::io(operation, path, error.raw_os_error().unwrap_or(0))
+}
+
+fn to_iovec(part: &mut [u8]) -> libc::iovec {
+    libc::iovec {
+        iov_base: part.as_mut_ptr().cast(),
+        iov_len: part.len(),
+    }
 }
 
 impl RealVfs {
@@ -206,6 +216,30 @@ impl File for RealFile {
         read(buf)
     }
 
+    fn read_parts_at(&self, parts: &mut [&mut [u8]], offset: u64) -> Result<()> {
+        let total: usize = parts.iter().map(|part| part.len()).sum();
+        let mut copied = false;
+        for part in parts.iter() {
+            copied |= self.needs_copy(part, offset)?;
+        }
+        if !copied && parts.len() <= PARTS_MAX {
+            let vector: Vec<libc::iovec> = parts.iter_mut().map(|part| to_iovec(part)).collect();
+            let (fd, count) = (self.file.as_raw_fd(), vector.len() as libc::c_int);
+            // SAFETY: the vector names the parts, which are borrowed for the call and do not overlap.
+            let read = unsafe { libc::preadv(fd, vector.as_ptr(), count, offset as libc::off_t) };
+            if usize::try_from(read) == Ok(total) {
+                return Ok(());
+            }
+        }
+        // Short, interrupted or failed: the plain way goes on, or knows what to say.
+        let mut at = offset;
+        for part in parts {
+            self.read_at(part, at)?;
+            at += part.len() as u64;
+        }
+        Ok(())
+    }
+
     fn write_at(&self, buf: &[u8], offset: u64) -> Result<()> {
         let write = |buf: &[u8]| {
             let alignment = self.alignment.load(Ordering::Relaxed);
@@ -289,6 +323,34 @@ impl File for RealFile {
 
     fn alignment(&self) -> usize {
         self.alignment.load(Ordering::Relaxed)
+    }
+
+    fn unwritten_from(&self, offset: u64) -> Option<u64> {
+        // A block that is allocated and unwritten counts as a hole. The offset of the descriptor, which
+        // this moves, is used by nobody.
+        // SAFETY: plain call on a descriptor that `self.file` keeps open.
+        let hole = unsafe {
+            libc::lseek(
+                self.file.as_raw_fd(),
+                offset as libc::off_t,
+                libc::SEEK_HOLE,
+            )
+        };
+        let hole = u64::try_from(hole).ok()?;
+        let size = self.size().ok()?;
+        (hole < size).then_some(hole)
+    }
+
+    fn rotates(&self) -> bool {
+        let Ok(metadata) = self.file.metadata() else {
+            return false;
+        };
+        let (major, minor) = (libc::major(metadata.dev()), libc::minor(metadata.dev()));
+        // A partition has no queue of its own; its disk is the directory above.
+        ["queue", "../queue"].iter().any(|queue| {
+            let path = format!("/sys/dev/block/{major}:{minor}/{queue}/rotational");
+            fs::read_to_string(path).is_ok_and(|text| text.trim() == "1")
+        })
     }
 
     fn descriptor(&self, bytes: &[u8], offset: u64) -> Option<i32> {

@@ -21,7 +21,7 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, Rank};
 use crate::words::{Error, Result};
 
-pub use super::sim_fault::{Blow, Call};
+pub use super::sim_fault::{Blow, Call, Struck};
 
 const SECTOR: usize = 512;
 const BLOCK: usize = 4096;
@@ -48,14 +48,14 @@ struct Fault {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    disk: Disk,
-    recording: Option<Recording>,
+pub(super) struct State {
+    pub(super) disk: Disk,
+    pub(super) recording: Option<Recording>,
     faults: Vec<Fault>,
     /// What hits which call, counted from 0; `None`: nothing planned, or it is over.
     blow: Option<(Blow, u64)>,
     /// What was hit.
-    struck: Option<String>,
+    struck: Option<Struck>,
     calls: u64,
     /// Inodes whose sync failed, and syncs of them that were tried again.
     failed_syncs: BTreeSet<usize>,
@@ -64,17 +64,18 @@ struct State {
     /// Writes and syncs until the power goes; `None`: it stays.
     power_left: Option<u64>,
     off: bool,
+    rotates: bool,
 }
 
 #[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
+pub(super) struct Shared {
+    pub(super) state: Mutex<State>,
     locked: Mutex<BTreeSet<usize>>,
 }
 
 /// A file system in memory. Clones are handles of the same one.
 #[derive(Clone, Debug)]
-pub struct SimVfs(Arc<Shared>);
+pub struct SimVfs(pub(super) Arc<Shared>);
 
 impl Default for SimVfs {
     fn default() -> SimVfs {
@@ -113,26 +114,6 @@ impl SimVfs {
         SimVfs::from_disk(self.0.state.lock().disk.cut(seed))
     }
 
-    /// Records every change from now on.
-    pub fn start_recording(&self) {
-        let mut state = self.0.state.lock();
-        state.recording = Some(Recording::new(state.disk.clone()));
-    }
-
-    /// What was recorded; recording ends.
-    ///
-    /// # Panics
-    /// If nothing was being recorded.
-    pub fn take_recording(&self) -> Recording {
-        let recording = self.0.state.lock().recording.take();
-        recording.expect("start_recording was called")
-    }
-
-    /// A note in the recording, between what was done before and what is done afterwards.
-    pub fn mark(&self, note: u64) {
-        self.0.state.lock().apply(Event::Mark(note));
-    }
-
     /// `blow` hits the call number `at` from now on, or the first one after it that can fail so.
     pub fn strike(&self, blow: Blow, at: u64) {
         let mut state = self.0.state.lock();
@@ -142,8 +123,13 @@ impl SimVfs {
     }
 
     /// What the planned blow has hit, if it has.
-    pub fn struck(&self) -> Option<String> {
+    pub fn struck(&self) -> Option<Struck> {
         self.0.state.lock().struck.clone()
+    }
+
+    /// Its files lie on a disk that rotates.
+    pub fn set_rotates(&self) {
+        self.0.state.lock().rotates = true;
     }
 
     /// Calls so far.
@@ -233,7 +219,7 @@ impl SimVfs {
 }
 
 impl State {
-    fn apply(&mut self, event: Event) {
+    pub(super) fn apply(&mut self, event: Event) {
         self.disk.apply(&event);
         if let Some(recording) = &mut self.recording {
             recording.push(event);
@@ -283,9 +269,14 @@ impl State {
             return Ok(None);
         }
         if self.struck.is_none() {
-            self.struck = Some(format!("{name} of {path}, call {}", self.calls - 1));
+            self.struck = Some(Struck {
+                call,
+                name,
+                path: path.into(),
+                number: self.calls - 1,
+            });
         }
-        if !matches!(blow, Blow::EioForGood | Blow::EnospcForGood) {
+        if !blow.is_for_good() {
             self.blow = None;
         }
         match blow {
@@ -377,6 +368,10 @@ impl Vfs for SimVfs {
         Ok(names)
     }
 
+    fn has_descriptors(&self) -> bool {
+        false
+    }
+
     fn create_dir(&self, path: &str) -> Result<()> {
         let mut state = self.0.state.lock();
         if !state.disk.dirs.contains(path) {
@@ -450,6 +445,10 @@ impl File for SimFile {
         &self.path
     }
 
+    fn rotates(&self) -> bool {
+        self.vfs.0.state.lock().rotates
+    }
+
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
         self.check_aligned("read", buf, offset)?;
         let mut state = self.vfs.0.state.lock();
@@ -479,10 +478,7 @@ impl File for SimFile {
                 return Err(std::io::Error::from_raw_os_error(libc::EINVAL));
             }
             let len = self.moved(buf.len(), &mut disturbed)?;
-            let op = Op::Write {
-                offset: offset as usize,
-                bytes: buf[..len].into(),
-            };
+            let op = Op::write(offset as usize, &buf[..len]);
             Self::change(&mut state, self.inode, op);
             Ok(len)
         };
@@ -533,10 +529,7 @@ impl File for SimFile {
     fn punch(&self, offset: u64, len: u64) -> Result<()> {
         let mut state = self.vfs.0.state.lock();
         state.check(Call::Write, "punch", &self.path)?;
-        let op = Op::Write {
-            offset: offset as usize,
-            bytes: vec![0; len as usize].into(),
-        };
+        let op = Op::write(offset as usize, &vec![0; len as usize]);
         Self::change(&mut state, self.inode, op);
         Ok(())
     }

@@ -13,11 +13,17 @@ const SECTORS: [usize; 2] = [512, 4096];
 /// Unit of sharing.
 const BLOCK: usize = 4096;
 const ZEROS: [u8; BLOCK] = [0; BLOCK];
+/// Blocks that are shared as a whole: a copy of a file copies one pointer for so many.
+const CHUNK: usize = 64;
 
-/// Bytes of a file; a block that was never written is zeros.
+/// A block; `None` is zeros, never written.
+pub(super) type Block = Option<Arc<[u8; BLOCK]>>;
+type Chunk = Option<Arc<[Block; CHUNK]>>;
+
+/// Bytes of a file; what was never written is zeros.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bytes {
-    blocks: Vec<Option<Arc<[u8; BLOCK]>>>,
+    chunks: Vec<Chunk>,
     len: usize,
 }
 
@@ -32,6 +38,16 @@ impl Bytes {
         self.len
     }
 
+    fn block(&self, number: usize) -> Option<&Arc<[u8; BLOCK]>> {
+        self.chunks[number / CHUNK].as_ref()?[number % CHUNK].as_ref()
+    }
+
+    fn block_mut(&mut self, number: usize) -> &mut Block {
+        let chunk =
+            self.chunks[number / CHUNK].get_or_insert_with(|| Arc::new([const { None }; CHUNK]));
+        &mut Arc::make_mut(chunk)[number % CHUNK]
+    }
+
     /// False if the range is not within the file.
     pub(super) fn read(&self, offset: usize, buf: &mut [u8]) -> bool {
         if offset + buf.len() > self.len {
@@ -41,8 +57,11 @@ impl Bytes {
         while done < buf.len() {
             let (block, at) = ((offset + done) / BLOCK, (offset + done) % BLOCK);
             let piece = (BLOCK - at).min(buf.len() - done);
-            let from = self.blocks[block].as_deref().unwrap_or(&ZEROS);
-            buf[done..done + piece].copy_from_slice(&from[at..at + piece]);
+            let to = &mut buf[done..done + piece];
+            match self.block(block) {
+                Some(from) => to.copy_from_slice(&from[at..at + piece]),
+                None => to.fill(0),
+            }
             done += piece;
         }
         true
@@ -55,29 +74,58 @@ impl Bytes {
             let (block, at) = ((offset + done) / BLOCK, (offset + done) % BLOCK);
             let piece = &bytes[done..bytes.len().min(done + BLOCK - at)];
             done += piece.len();
-            let slot = &mut self.blocks[block];
-            if piece == &ZEROS[..] {
-                *slot = None;
+            if let Ok(whole) = <&[u8; BLOCK]>::try_from(piece) {
+                self.write_block(block, whole);
                 continue;
             }
+            let slot = self.block_mut(block);
             let to = Arc::make_mut(slot.get_or_insert_with(|| Arc::new(ZEROS)));
             to[at..at + piece.len()].copy_from_slice(piece);
         }
     }
 
-    pub(super) fn resize(&mut self, len: usize) {
-        if len < self.len && len % BLOCK > 0 {
-            if let Some(last) = &mut self.blocks[len / BLOCK] {
-                Arc::make_mut(last)[len % BLOCK..].fill(0);
+    fn write_block(&mut self, number: usize, bytes: &[u8; BLOCK]) {
+        if *bytes == ZEROS {
+            if self.block(number).is_some() {
+                *self.block_mut(number) = None;
+            }
+            return;
+        }
+        let slot = self.block_mut(number);
+        match slot.as_mut().and_then(Arc::get_mut) {
+            Some(own) => *own = *bytes,
+            None => *slot = Some(Arc::new(*bytes)),
+        }
+    }
+
+    /// Whole blocks become zeros.
+    fn clear(&mut self, blocks: std::ops::Range<usize>) {
+        self.resize(self.len.max(blocks.end * BLOCK));
+        for number in blocks {
+            if self.block(number).is_some() {
+                *self.block_mut(number) = None;
             }
         }
-        self.blocks.resize(len.div_ceil(BLOCK), None);
+    }
+
+    pub(super) fn resize(&mut self, len: usize) {
+        if len < self.len {
+            self.clear(len.div_ceil(BLOCK)..self.len.div_ceil(BLOCK));
+            if len % BLOCK > 0 {
+                if let Some(last) = self.block_mut(len / BLOCK) {
+                    Arc::make_mut(last)[len % BLOCK..].fill(0);
+                }
+            }
+        }
+        self.chunks
+            .resize(len.div_ceil(BLOCK).div_ceil(CHUNK), None);
         self.len = len;
     }
 
     /// All blocks, shared; `None`: zeros. The last one may be longer than the file.
-    pub(super) fn blocks(&self) -> Vec<Option<Arc<[u8; BLOCK]>>> {
-        self.blocks.clone()
+    pub(super) fn blocks(&self) -> Vec<Block> {
+        let blocks = 0..self.len.div_ceil(BLOCK);
+        blocks.map(|number| self.block(number).cloned()).collect()
     }
 
     pub(super) fn to_vec(&self) -> Vec<u8> {
@@ -90,14 +138,37 @@ impl Bytes {
 /// A change of a file's bytes.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
-    Write { offset: usize, bytes: Arc<[u8]> },
+    Write {
+        offset: usize,
+        bytes: Arc<[u8]>,
+    },
+    /// A write of zeros, whole blocks: a start clears megabytes of log.
+    Zeros {
+        offset: usize,
+        len: usize,
+    },
     Resize(usize),
 }
 
 impl Op {
+    pub(super) fn write(offset: usize, bytes: &[u8]) -> Op {
+        let is_zero = |block: &[u8]| *block == ZEROS;
+        match offset % BLOCK == 0 && bytes.chunks(BLOCK).all(is_zero) {
+            true => Op::Zeros {
+                offset,
+                len: bytes.len(),
+            },
+            false => Op::Write {
+                offset,
+                bytes: bytes.into(),
+            },
+        }
+    }
+
     fn apply(&self, to: &mut Bytes) {
         match self {
             Op::Write { offset, bytes } => to.write(*offset, bytes),
+            Op::Zeros { offset, len } => to.clear(offset / BLOCK..(offset + len) / BLOCK),
             Op::Resize(len) => to.resize(*len),
         }
     }
@@ -237,18 +308,26 @@ impl Disk {
     /// was not synced.
     pub(super) fn cut(&self, seed: u64) -> Disk {
         let mut random = Random(seed);
-        let mut disk = self.clone();
-        let names = std::mem::take(&mut disk.unsynced_dirs);
-        keep_names(&mut disk.durable_files, &names, &mut random);
-        for inode in &mut disk.inodes {
-            let ops = std::mem::take(&mut inode.unsynced);
-            if !ops.is_empty() {
-                keep_data(&mut inode.durable, &ops, &mut random);
+        let mut files = self.durable_files.clone();
+        keep_names(&mut files, &self.unsynced_dirs, &mut random);
+        let survives = |inode: &Inode| {
+            let mut durable = inode.durable.clone();
+            if !inode.unsynced.is_empty() {
+                keep_data(&mut durable, &inode.unsynced, &mut random);
             }
-            inode.content = inode.durable.clone();
+            Inode {
+                content: durable.clone(),
+                durable,
+                unsynced: Vec::new(),
+            }
+        };
+        Disk {
+            inodes: self.inodes.iter().map(survives).collect(),
+            durable_files: files.clone(),
+            files,
+            unsynced_dirs: Vec::new(),
+            dirs: self.dirs.clone(),
         }
-        disk.files = disk.durable_files.clone();
-        disk
     }
 }
 
@@ -301,14 +380,18 @@ fn keep_data(bytes: &mut Bytes, ops: &[Op], random: &mut Random) {
 /// Applies each sector of a write with `chance` in ten – or a run of them at its begin or end – or a
 /// change of size with that chance.
 fn keep_sectors(bytes: &mut Bytes, op: &Op, sector: usize, chance: u64, random: &mut Random) {
-    let Op::Write { offset, bytes: new } = op else {
-        if random.below(10) < chance {
-            op.apply(bytes);
+    let (offset, len) = match op {
+        Op::Write { offset, bytes } => (*offset, bytes.len()),
+        Op::Zeros { offset, len } => (*offset, *len),
+        Op::Resize(_) => {
+            if random.below(10) < chance {
+                op.apply(bytes);
+            }
+            return;
         }
-        return;
     };
     let first = offset / sector;
-    let count = (offset + new.len()).div_ceil(sector) - first;
+    let count = (offset + len).div_ceil(sector) - first;
     let border = random.below(count as u64 + 1) as usize;
     let shape = random.below(4);
     for i in 0..count {
@@ -318,9 +401,14 @@ fn keep_sectors(bytes: &mut Bytes, op: &Op, sector: usize, chance: u64, random: 
             _ => random.below(10) < chance,
         };
         if kept {
-            let start = ((first + i) * sector).max(*offset);
-            let end = ((first + i + 1) * sector).min(offset + new.len());
-            bytes.write(start, &new[start - offset..end - offset]);
+            let start = ((first + i) * sector).max(offset);
+            let end = ((first + i + 1) * sector).min(offset + len);
+            match op {
+                Op::Write { bytes: new, .. } => {
+                    bytes.write(start, &new[start - offset..end - offset]);
+                }
+                _ => bytes.write(start, &ZEROS[..end - start]),
+            }
         }
     }
 }

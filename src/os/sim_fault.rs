@@ -34,7 +34,31 @@ pub enum Blow {
     Fsync,
 }
 
+/// The call that was hit first.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Struck {
+    /// Its kind.
+    pub call: Call,
+    /// What the system would call it.
+    pub name: &'static str,
+    /// On which file or directory.
+    pub path: String,
+    /// Calls before it since the disk was made.
+    pub number: u64,
+}
+
+impl std::fmt::Display for Struck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {}, call {}", self.name, self.path, self.number)
+    }
+}
+
 impl Blow {
+    /// True if it hits all calls from the first one on.
+    pub fn is_for_good(self) -> bool {
+        matches!(self, Blow::EioForGood | Blow::EnospcForGood)
+    }
+
     /// All of them.
     pub const ALL: [Blow; 7] = [
         Blow::Eio,

@@ -78,6 +78,9 @@ impl Recording {
                     Op::Write { offset, bytes } => {
                         format!("write of {} at {offset} of {}", bytes.len(), name(*inode))
                     }
+                    Op::Zeros { offset, len } => {
+                        format!("write of {len} zeros at {offset} of {}", name(*inode))
+                    }
                     Op::Resize(to) => format!("resize of {} to {to}", name(*inode)),
                 }
             }
@@ -122,5 +125,27 @@ impl Replay<'_> {
     /// The files as a process finds them that starts after one that was killed at this moment.
     pub fn kill(&self) -> SimVfs {
         SimVfs::from_disk(self.disk.clone())
+    }
+}
+
+impl SimVfs {
+    /// Records every change from now on.
+    pub fn start_recording(&self) {
+        let mut state = self.0.state.lock();
+        state.recording = Some(Recording::new(state.disk.clone()));
+    }
+
+    /// What was recorded; recording ends.
+    ///
+    /// # Panics
+    /// If nothing was being recorded.
+    pub fn take_recording(&self) -> Recording {
+        let recording = self.0.state.lock().recording.take();
+        recording.expect("start_recording was called")
+    }
+
+    /// A note in the recording, between what was done before and what is done afterwards.
+    pub fn mark(&self, note: u64) {
+        self.0.state.lock().apply(Event::Mark(note));
     }
 }

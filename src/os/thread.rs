@@ -91,6 +91,36 @@ impl Drop for Threads {
     }
 }
 
+/// Runs `body` on `count` threads, the calling one among them, and returns when all have ended. Fewer
+/// run it if the system has no more threads to give.
+///
+/// Errors: `Internal` with the text of a panic in one of them.
+pub fn in_parallel(name: &str, count: usize, body: &(dyn Fn() + Sync)) -> Result<()> {
+    let panicked = Arc::new(Mutex::new(Rank::Leaf, None::<String>));
+    let report = panicked.clone();
+    let threads = Threads::new(Arc::new(move |name, text| {
+        *report.lock() = Some(format!("thread {name} panicked: {text}"));
+    }));
+    // SAFETY: only the lifetime changes. No thread has the reference any more when this function
+    // returns: `join_all` stands behind everything that may unwind, and waits for all of them.
+    let lent =
+        unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(body) };
+    for _ in 1..count {
+        if threads.start(name, lent).is_err() {
+            break;
+        }
+    }
+    let own = catch_unwind(AssertUnwindSafe(body));
+    threads.join_all();
+    if let Err(panic) = own {
+        return Err(Error::internal(panic_text(&*panic)));
+    }
+    match panicked.lock().take() {
+        Some(text) => Err(Error::internal(text)),
+        None => Ok(()),
+    }
+}
+
 fn create(start: Box<Start>) -> Result<libc::pthread_t> {
     let argument = Box::into_raw(start);
     let mut handle: libc::pthread_t = 0;
@@ -185,5 +215,23 @@ mod tests {
             (5, 1)
         );
         assert_eq!(threads.count(), 0);
+    }
+
+    #[test]
+    fn a_body_that_borrows_runs_on_several_threads_and_its_panic_is_an_error() {
+        let ran = AtomicUsize::new(0);
+        let body = || {
+            ran.fetch_add(1, Ordering::SeqCst);
+        };
+        in_parallel("borrows", 4, &body).expect("no panic");
+        assert_eq!(ran.load(Ordering::SeqCst), 4);
+        let bad = || {
+            if ran.fetch_add(1, Ordering::SeqCst) == 5 {
+                panic!("on purpose");
+            }
+        };
+        let error = in_parallel("bad", 3, &bad).expect_err("a panic");
+        assert!(error.to_string().contains("on purpose"), "{error}");
+        assert_eq!(ran.load(Ordering::SeqCst), 7);
     }
 }

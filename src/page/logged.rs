@@ -31,6 +31,10 @@ impl PageWrite for LoggedPage<'_, '_> {
         self.mtr.write(self.page, offset, bytes);
     }
 
+    fn write_run(&mut self, offset: usize, bytes: &[u8]) {
+        self.mtr.write_whole(self.page, offset, bytes);
+    }
+
     fn fill(&mut self, offset: usize, len: usize, byte: u8) {
         self.mtr.memset(self.page, offset, len, byte);
     }

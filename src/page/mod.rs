@@ -14,11 +14,12 @@
 //! Latches: the caller holds the page's latch for as long as it uses the bytes.
 //! Crash:   a change is complete in the log or not at all (mini-transaction).
 //! Read:    layout.rs, offsets.rs, record.rs, search.rs, apply.rs, insert.rs, delete.rs, update.rs,
-//!          list.rs, split_point.rs, instant.rs, validate.rs; logged.rs is how a tree calls them.
+//!          list.rs, split_point.rs, build.rs, instant.rs, validate.rs; logged.rs is how a tree calls them.
 
 #![forbid(unsafe_code)]
 
 pub mod apply;
+pub mod build;
 pub mod delete;
 pub mod image;
 pub mod insert;
@@ -35,6 +36,7 @@ pub mod update;
 pub mod validate;
 pub mod write;
 
+pub use build::PageBuilder;
 pub use image::RecordImage;
 pub use insert::Scratch;
 pub use layout::RecOffset;

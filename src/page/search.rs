@@ -4,13 +4,13 @@
 
 use std::cmp::Ordering;
 
-use crate::format::index_page::OWNED_MAX;
+use crate::format::index_page::{COMPACT, OWNED_MAX, SLOT_BYTES, TRAILER_BYTES};
 use crate::format::record as header;
 use crate::host::collation::CollationSource;
 use crate::schema::compare::{KeyKind, compare_fields};
 use crate::schema::{Field, FieldRef, Index, Tuple};
 use crate::sync::prefetch;
-use crate::words::{Result, difference};
+use crate::words::{Result, be, difference};
 
 use super::layout::{self, RecOffset, corrupt};
 use super::offsets::FieldWalk;
@@ -56,11 +56,24 @@ pub fn search(
     collations: &dyn CollationSource,
 ) -> Result<Found> {
     let equal_is_low = matches!(mode, SearchMode::LessOrEqual | SearchMode::Greater);
+    let plain = Plain::of(page, index, key);
+    if let Some((low, up)) = plain.between(page, equal_is_low) {
+        return Ok(Found {
+            rec: match mode {
+                SearchMode::Less | SearchMode::LessOrEqual => low,
+                SearchMode::GreaterOrEqual | SearchMode::Greater => up,
+            },
+            low,
+            up,
+            low_match: plain.matched(page, low),
+            up_match: plain.matched(page, up),
+        });
+    }
     let mut search = Search {
         page,
         index,
         key,
-        plain: Plain::of(page, index, key),
+        plain,
         equal_is_low,
         collations,
         low: layout::infimum(page),
@@ -182,18 +195,7 @@ impl<'a> Plain<'a> {
         } else {
             index.n_node_key_fields()
         };
-        // The key of the lowest node pointer is an order of its own.
-        let usable = index.compact && key.info_bits & header::MIN_REC == 0;
-        let lens = index.fields[..if usable { in_record } else { 0 }]
-            .iter()
-            .take_while(|field| {
-                field.fixed_len != 0
-                    && !field.nullable
-                    && !field.desc
-                    && field.kind == KeyKind::Bytes
-            })
-            .map(|field| field.fixed_len as usize);
-        let (count, bytes) = key.leading_run(lens);
+        let (count, bytes) = leading_plain(index, in_record, key);
         Plain {
             bytes,
             fields: &index.fields[..count],
@@ -221,6 +223,40 @@ impl<'a> Plain<'a> {
         }
     }
 
+    /// The neighbours between which a whole key belongs: the search that most searches are. `None` if
+    /// one of the records on the way is not one that only these bytes order, or cannot be: the long
+    /// way says which.
+    #[inline]
+    fn between(&self, page: &[u8], equal_is_low: bool) -> Option<(RecOffset, RecOffset)> {
+        if !self.is_whole_key {
+            return None;
+        }
+        let run = Run::of(page, self.bytes.len(), equal_is_low)?;
+        match self.bytes.len() {
+            8 => {
+                let key = be::u64_at(self.bytes, 0);
+                run.between(|at| key.cmp(&be::u64_at(page, at)))
+            }
+            4 => {
+                let key = be::u32_at(self.bytes, 0);
+                run.between(|at| key.cmp(&be::u32_at(page, at)))
+            }
+            0 => None,
+            len => run.between(|at| self.bytes.cmp(&page[at..at + len])),
+        }
+    }
+
+    /// Leading fields in which a record that `between` found equals the key.
+    fn matched(&self, page: &[u8], rec: RecOffset) -> u16 {
+        if layout::is_system(page, rec) {
+            return 0;
+        }
+        match difference::first(self.bytes, &page[rec.at()..rec.at() + self.bytes.len()]) {
+            Some(at) => self.fields_before(at),
+            None => self.fields.len() as u16,
+        }
+    }
+
     /// Whole fields before a byte.
     fn fields_before(&self, at: usize) -> u16 {
         let (mut end, mut count) = (0, 0);
@@ -233,6 +269,111 @@ impl<'a> Plain<'a> {
         }
         count
     }
+}
+
+/// Slots of a directory of which all records are asked for at once; they come at the same time.
+const SLOTS_ASKED_FOR: usize = 16;
+
+/// A COMPACT page, for a search that looks at keys of one length and nothing else.
+struct Run<'p> {
+    page: &'p [u8],
+    /// Where a record with such a key may stand, first and last.
+    lowest: usize,
+    highest: usize,
+    slots: usize,
+    equal_is_low: bool,
+}
+
+impl<'p> Run<'p> {
+    fn of(page: &'p [u8], key_bytes: usize, equal_is_low: bool) -> Option<Run<'p>> {
+        let slots = layout::n_dir_slots(page);
+        if slots <= SLOTS_ASKED_FOR {
+            let end = page.len().checked_sub(TRAILER_BYTES)?;
+            let directory = page.get(end.checked_sub(SLOT_BYTES * slots)?..end)?;
+            for slot in directory.chunks_exact(SLOT_BYTES) {
+                prefetch(page, usize::from(be::u16_at(slot, 0)));
+            }
+        }
+        Some(Run {
+            page,
+            lowest: usize::from(COMPACT.heap + COMPACT.info_back),
+            highest: layout::heap_limit(page).checked_sub(key_bytes)?,
+            slots,
+            equal_is_low,
+        })
+    }
+
+    /// True if the record at `at` belongs below the key. `order`: the key against the bytes there.
+    #[inline(always)]
+    fn is_low(&self, at: usize, order: &impl Fn(usize) -> Ordering) -> Option<bool> {
+        if at < self.lowest || at > self.highest {
+            return None;
+        }
+        if header::info_bits(self.page, at, true) & header::MIN_REC != 0 {
+            return None;
+        }
+        Some(match order(at) {
+            Ordering::Greater => true,
+            Ordering::Less => false,
+            Ordering::Equal => self.equal_is_low,
+        })
+    }
+
+    #[inline(always)]
+    fn between(&self, order: impl Fn(usize) -> Ordering) -> Option<(RecOffset, RecOffset)> {
+        let page = self.page;
+        let (mut low_slot, mut up_slot) = (0, self.slots.checked_sub(1)?);
+        let (mut low, mut up) = (COMPACT.infimum as usize, COMPACT.supremum as usize);
+        while up_slot - low_slot > 1 {
+            let middle = (low_slot + up_slot) / 2;
+            if self.slots > SLOTS_ASKED_FOR {
+                // Whichever way it goes, the record that decides next is on its way from memory.
+                prefetch(page, layout::slot(page, (low_slot + middle) / 2));
+                prefetch(page, layout::slot(page, (middle + up_slot) / 2));
+            }
+            let at = layout::slot(page, middle);
+            match self.is_low(at, &order)? {
+                true => (low_slot, low) = (middle, at),
+                false => (up_slot, up) = (middle, at),
+            }
+        }
+        for _ in 0..=OWNED_MAX {
+            let at = header::next(page, low, true);
+            if at == up {
+                return Some((RecOffset(low as u16), RecOffset(up as u16)));
+            }
+            match self.is_low(at, &order)? {
+                true => low = at,
+                false => return Some((RecOffset(low as u16), RecOffset(at as u16))),
+            }
+        }
+        None
+    }
+}
+
+/// Lengths of the leading fields of records that have `in_record` fields, as `Plain` says.
+fn plain_lens(index: &Index, in_record: usize) -> impl Iterator<Item = usize> {
+    let fields = &index.fields[..if index.compact { in_record } else { 0 }];
+    let is_plain = |field: &&Field| {
+        field.fixed_len != 0 && !field.nullable && !field.desc && field.kind == KeyKind::Bytes
+    };
+    let plain = fields.iter().take_while(is_plain);
+    plain.map(|field| field.fixed_len as usize)
+}
+
+/// The key's part of `Plain`: how many fields, and their bytes.
+#[inline]
+pub fn leading_plain<'k>(index: &Index, in_record: usize, key: &'k Tuple) -> (usize, &'k [u8]) {
+    // The key of the lowest node pointer is an order of its own.
+    if key.info_bits & header::MIN_REC != 0 {
+        return (0, &[]);
+    }
+    key.leading_run(plain_lens(index, in_record))
+}
+
+/// Bytes at the origin of every record that has `in_record` fields, which order as the records do.
+pub fn plain_bytes(index: &Index, in_record: usize) -> usize {
+    plain_lens(index, in_record).sum()
 }
 
 /// Order of `key` relative to the record at `rec` (`Greater`: the key is above), and the number of

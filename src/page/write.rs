@@ -16,6 +16,11 @@ pub trait PageWrite {
     /// Replaces bytes at `offset`.
     fn write(&mut self, offset: usize, bytes: &[u8]);
 
+    /// The same for bytes that are known to differ.
+    fn write_run(&mut self, offset: usize, bytes: &[u8]) {
+        self.write(offset, bytes);
+    }
+
     /// Fills `len` bytes at `offset`.
     fn fill(&mut self, offset: usize, len: usize, byte: u8);
 
@@ -54,7 +59,7 @@ pub fn write_difference(page: &mut (impl PageWrite + ?Sized), wanted: &[u8]) {
         if run.len() > GAP && run.iter().all(|&byte| byte == run[0]) {
             page.fill(start, run.len(), run[0]);
         } else {
-            page.write(start, run);
+            page.write_run(start, run);
         }
         at = stop;
     }

@@ -2,8 +2,9 @@
 
 use super::coordinator::{PurgeRecord, RecordPurger};
 use crate::mtr::PageCtx;
-use crate::row::{Tables, purge_record};
+use crate::row::{Purging, Tables};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Mutex, Rank};
 use crate::trx::TrxSystem;
 use crate::words::{Error, Result, TableId};
 
@@ -21,6 +22,8 @@ pub struct RowPurger<'e> {
     blocked: AtomicBool,
     /// The next record is of this table, in whose keys the host cannot find a place; 0: none is.
     unordered: AtomicU64,
+    /// Between two records: the memory of purging.
+    memory: Mutex<Option<Purging<'e>>>,
 }
 
 impl<'e> RowPurger<'e> {
@@ -33,6 +36,7 @@ impl<'e> RowPurger<'e> {
             skipped: AtomicU64::new(0),
             blocked: AtomicBool::new(false),
             unordered: AtomicU64::new(0),
+            memory: Mutex::new(Rank::Leaf, None),
         }
     }
 
@@ -74,13 +78,10 @@ impl RecordPurger for RowPurger<'_> {
                 .check_statement_room()
                 .or_else(|held| self.block(held))?;
         }
-        let done = purge_record(
-            self.ctx,
-            self.sys,
-            self.tables,
-            record.roll_ptr,
-            &record.record,
-        );
+        let memory = self.memory.lock().take();
+        let mut purging = memory.unwrap_or_else(|| Purging::new(self.ctx, self.sys, self.tables));
+        let done = purging.record(record.roll_ptr, &record.record);
+        *self.memory.lock() = Some(purging);
         match done {
             Err(missing @ Error::TablespaceMissing(_)) if waits => self.block(missing),
             // Another host may know it: its history stays.

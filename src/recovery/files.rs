@@ -37,7 +37,7 @@ pub fn open_files(
         .collect();
     for (id, events) in files {
         if events.deleted {
-            finish_delete(spaces, id, &events)?;
+            finish_delete(spaces, torn, id, &events)?;
             index.drop_space(id);
             continue;
         }
@@ -127,10 +127,10 @@ pub fn make_durable(index: &RedoIndex, spaces: &Registry) -> Result<()> {
 }
 
 /// The FILE_DELETE record is durable, so the file is to go, whether its removal was reached or not.
-fn finish_delete(spaces: &Registry, id: SpaceId, events: &FileEvents) -> Result<()> {
+fn finish_delete(spaces: &Registry, torn: &Torn, id: SpaceId, events: &FileEvents) -> Result<()> {
     for name in names_of(events) {
         let path = spaces.resolve_log_path(name);
-        if spaces.vfs().exists(&path)? && holds(spaces, &path, id) {
+        if spaces.vfs().exists(&path)? && holds(spaces, torn, &path, id, events.created)? {
             log::info!("{path} is removed: it was being dropped");
             spaces.remove_file(&path)?;
         }
@@ -151,10 +151,25 @@ fn names_of(events: &FileEvents) -> Vec<&str> {
     names
 }
 
-/// True if page 0 of the file belongs to the tablespace.
-fn holds(spaces: &Registry, path: &str, id: SpaceId) -> bool {
-    let first = probe(&**spaces.vfs(), path, spaces.places().page_size);
-    first.is_ok_and(|first| first.space == id)
+/// True if the file, under one of the names that the log has for the tablespace, belongs to it. A page 0
+/// that was never written or is torn does not say; then it does if the log has all of it, or a copy of the page
+/// is there.
+///
+/// Errors: the file cannot be read.
+fn holds(spaces: &Registry, torn: &Torn, path: &str, id: SpaceId, created: bool) -> Result<bool> {
+    match probe(&**spaces.vfs(), path, spaces.places().page_size) {
+        Ok(first) => Ok(first.space == id),
+        Err(Error::Corrupt(_)) if is_open(spaces, path) => Ok(false),
+        Err(Error::Corrupt(_)) => {
+            Ok(created || torn.first_page(PageId::new(id, PageNo(0))).is_some())
+        }
+        Err(error @ Error::Io(_)) => Err(error),
+        Err(_) => Ok(false),
+    }
+}
+
+fn is_open(spaces: &Registry, path: &str) -> bool {
+    spaces.all().iter().any(|space| space.path() == path)
 }
 
 fn open_named(
@@ -171,7 +186,7 @@ fn open_named(
     };
     let path = spaces.resolve_log_path(latest);
     let name = table_name(latest);
-    finish_renames(spaces, id, events, &path)?;
+    finish_renames(spaces, torn, id, events, &path)?;
     let repair = |page: PageId| torn.first_page(page);
     let error = match spaces.open_table_at(id, &name, &path, &repair) {
         Ok(space) => return Ok(Opened::Space(space)),
@@ -182,9 +197,16 @@ fn open_named(
         return Ok(Opened::Useless);
     }
     let first = PageId::new(id, PageNo(0));
-    if index.rebuilds(first) && is_replaceable(spaces, &path) {
-        return make_anew(spaces, id, &name, &path, events).map(Opened::Space);
-    }
+    let replaceable = match index.rebuilds(first) {
+        true => is_replaceable(spaces, &path),
+        false => Ok(false),
+    };
+    let error = match replaceable {
+        Ok(true) => return make_anew(spaces, id, &name, &path, events).map(Opened::Space),
+        Ok(false) => error,
+        // Nobody knows whether it is damaged.
+        Err(error) => error,
+    };
     match error {
         // It may be back at the next start, or readable.
         error if !leniency.missing_files && !matches!(error, Error::Corrupt(_)) => {
@@ -199,13 +221,19 @@ fn open_named(
 }
 
 /// A crash between FILE_RENAME and rename(): the file has one of its older names.
-fn finish_renames(spaces: &Registry, id: SpaceId, events: &FileEvents, path: &str) -> Result<()> {
+fn finish_renames(
+    spaces: &Registry,
+    torn: &Torn,
+    id: SpaceId,
+    events: &FileEvents,
+    path: &str,
+) -> Result<()> {
     if spaces.vfs().exists(path)? {
         return Ok(());
     }
     for name in names_of(events).into_iter().skip(1) {
         let old = spaces.resolve_log_path(name);
-        if spaces.vfs().exists(&old)? && holds(spaces, &old, id) {
+        if spaces.vfs().exists(&old)? && holds(spaces, torn, &old, id, events.created)? {
             log::info!("{old} is renamed to {path}, as the redo log says");
             spaces.vfs().create_dir(parent(path))?;
             spaces.vfs().rename(&old, path)?;
@@ -217,11 +245,12 @@ fn finish_renames(spaces: &Registry, id: SpaceId, events: &FileEvents, path: &st
 }
 
 /// No file, or one whose page 0 was never written: all of it is in the log.
-fn is_replaceable(spaces: &Registry, path: &str) -> bool {
+fn is_replaceable(spaces: &Registry, path: &str) -> Result<bool> {
     match probe(&**spaces.vfs(), path, spaces.places().page_size) {
-        Err(Error::Io(failure)) => failure.errno == libc::ENOENT,
-        Err(Error::Corrupt(_)) => true,
-        _ => false,
+        Err(Error::Io(failure)) if failure.errno == libc::ENOENT => Ok(true),
+        Err(Error::Corrupt(_)) => Ok(true),
+        Err(error @ Error::Io(_)) => Err(error),
+        _ => Ok(false),
     }
 }
 

@@ -1,32 +1,34 @@
 //! The records of a crashed log by page, and what the log says of files.
 //!
-//! Record bytes are copied into an arena of large chunks, one entry per page and mini-transaction,
-//! the entries of a page linked in order. What is dropped (INIT_PAGE and the like) stays in the
-//! arena: the log itself bounds it. An arena that reaches its limit goes to a file (spill.rs).
+//! Record bytes stand in an arena of large chunks, as `parse` has copied them out of the log: one
+//! entry per page and mini-transaction, each linked to the one of its page before it. So adding an
+//! entry writes to the new chunk alone, and who brings a page up walks back first. What is dropped
+//! (INIT_PAGE and the like) stays in the arena: the log itself bounds it. An arena that reaches its
+//! limit goes to a file (spill.rs).
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::spill::{NO_PIECE, Spill, SpillPlace, SpilledPage};
 use crate::format::redo_record::Records;
+use crate::os::slab::Slab;
 use crate::words::{Error, Lsn, PageId, PageNo, Result, SpaceId, be};
 
-/// Bytes of an arena chunk; an entry is smaller, since a mini-transaction is below 1 MiB.
-const CHUNK_BYTES: usize = 2 << 20;
-/// Entry head: next entry (8), start LSN (8), length of the mini-transaction (4), of records (4).
-const HEAD_BYTES: usize = 24;
+/// Entry head: entry before (8), start LSN (8), length of the mini-transaction (4), of records (4).
+pub(super) const HEAD_BYTES: usize = 24;
 /// "No entry".
 const NOWHERE: u64 = u64::MAX;
 
 /// What the log holds from the checkpoint on, by page and by file.
 #[derive(Debug)]
 pub struct RedoIndex {
-    chunks: Vec<Vec<u8>>,
-    /// Bytes of all chunks, and how many there may be.
+    chunks: Vec<Slab>,
+    /// Bytes in all chunks, and how many there may be.
     chunk_bytes: usize,
     chunk_bytes_max: usize,
     spill_place: Option<SpillPlace>,
     spill: Option<Spill>,
-    pages: HashMap<PageId, PageEntries>,
+    pages: HashMap<PageId, PageEntries, BuildHasherDefault<PageHasher>>,
     files: BTreeMap<SpaceId, FileEvents>,
 }
 
@@ -35,10 +37,12 @@ struct PageEntries {
     /// Pieces in the file, older than the entries in memory.
     first_piece: u32,
     last_piece: u32,
-    first: u64,
+    /// The newest entry in memory.
     last: u64,
     first_start: Lsn,
     last_end: Lsn,
+    /// Of all its records.
+    bytes: u64,
     /// The first record is INIT_PAGE: the file need not be read.
     rebuilds: bool,
 }
@@ -100,7 +104,7 @@ impl RedoIndex {
             chunk_bytes_max: bytes_max,
             spill_place,
             spill: None,
-            pages: HashMap::new(),
+            pages: HashMap::default(),
             files: BTreeMap::new(),
         }
     }
@@ -158,6 +162,11 @@ impl RedoIndex {
         self.pages.get(&id).map(|page| page.last_end)
     }
 
+    /// Bytes of the page's records.
+    pub fn bytes_of(&self, id: PageId) -> u64 {
+        self.pages.get(&id).map_or(0, |page| page.bytes)
+    }
+
     /// What of the page is to be read from the file, for `of_page`.
     pub fn spilled(&self, id: PageId) -> Option<SpilledPage> {
         let first = self.pages.get(&id)?.first_piece;
@@ -171,16 +180,19 @@ impl RedoIndex {
         id: PageId,
         mut spilled: &'a [u8],
     ) -> impl Iterator<Item = MtrOfPage<'a>> {
-        let mut at = self.pages.get(&id).map_or(NOWHERE, |page| page.first);
+        let mut at = self.pages.get(&id).map_or(NOWHERE, |page| page.last);
+        let mut newest_first = Vec::new();
+        while let Some((before, entry)) = self.entry(at) {
+            newest_first.push(entry);
+            at = before;
+        }
         std::iter::from_fn(move || {
             if !spilled.is_empty() {
                 let (_, entry) = parse_entry(spilled);
                 spilled = &spilled[HEAD_BYTES + entry.records.len()..];
                 return Some(entry);
             }
-            let (next, entry) = self.entry(at)?;
-            at = next;
-            Some(entry)
+            newest_first.pop()
         })
     }
 
@@ -196,9 +208,8 @@ impl RedoIndex {
 
     /// Bytes of memory, for the engine's budget.
     pub fn bytes(&self) -> usize {
-        let arena: usize = self.chunks.iter().map(Vec::capacity).sum();
         let spill = self.spill.as_ref().map_or(0, Spill::bytes);
-        arena + spill + self.pages.capacity() * (size_of::<(PageId, PageEntries)>() + 1)
+        self.chunk_bytes + spill + self.pages.capacity() * (size_of::<(PageId, PageEntries)>() + 1)
     }
 
     pub(super) fn files_mut(&mut self) -> impl Iterator<Item = &mut FileEvents> {
@@ -214,75 +225,60 @@ impl RedoIndex {
         self.pages.remove(&id);
     }
 
-    /// Appends what a mini-transaction does to a page. `rebuilds`: the first record is INIT_PAGE,
-    /// so that older entries are void.
-    pub(super) fn append(
-        &mut self,
-        id: PageId,
-        mtr: (Lsn, Lsn),
-        rebuilds: bool,
-        pieces: &[&[u8]],
-    ) -> Result<()> {
-        let (start, end) = mtr;
-        let len: usize = pieces.iter().map(|piece| piece.len()).sum();
-        let at = self.room(HEAD_BYTES + len)?;
-        let chunk = self.chunks.last_mut().expect("made by room()");
-        let mut head = [0; HEAD_BYTES];
-        be::put_u64(&mut head, 0, NOWHERE);
-        be::put_u64(&mut head, 8, start.0);
-        be::put_u32(&mut head, 16, (end.0 - start.0) as u32);
-        be::put_u32(&mut head, 20, len as u32);
-        chunk.extend_from_slice(&head);
-        pieces
-            .iter()
-            .for_each(|piece| chunk.extend_from_slice(piece));
+    /// True if FILE_DELETE was seen for the tablespace.
+    pub(super) fn is_deleted(&self, space: SpaceId) -> bool {
+        self.files.get(&space).is_some_and(|file| file.deleted)
+    }
+
+    /// Takes over a chunk of entries, for `add_entry`. Others go to the file if there is no room.
+    ///
+    /// Errors: `Invalid` if there is no room and no place for a file; what writing gives.
+    pub(super) fn add_chunk(&mut self, chunk: Slab) -> Result<()> {
+        if self.chunk_bytes + chunk.len() > self.chunk_bytes_max && !self.chunks.is_empty() {
+            self.spill_all()?;
+        }
+        self.chunk_bytes += chunk.len();
+        self.chunks.push(chunk);
+        Ok(())
+    }
+
+    /// Enters the entry at `offset` of the last chunk: what a mini-transaction does to the page.
+    /// `rebuilds`: the first record is INIT_PAGE, so that older entries are void.
+    pub(super) fn add_entry(&mut self, id: PageId, offset: usize, rebuilds: bool) {
+        let number = self.chunks.len() - 1;
+        let at = (number as u64) << 32 | offset as u64;
+        let chunk = &mut self.chunks[number];
+        let (_, entry) = parse_entry(&chunk[offset..]);
+        let (start, end, bytes) = (entry.start, entry.end, entry.records.len() as u64);
         match self.pages.get_mut(&id) {
             Some(page) if !rebuilds => {
-                let before = std::mem::replace(&mut page.last, at);
+                be::put_u64(chunk, offset, page.last);
+                page.last = at;
                 page.last_end = end;
-                if before == NOWHERE {
-                    page.first = at;
-                } else {
-                    let (chunk, offset) = split(before);
-                    be::put_u64(&mut self.chunks[chunk], offset, at);
-                }
+                page.bytes += bytes;
             }
             _ => {
-                let first_start = start;
                 let entries = PageEntries {
                     first_piece: NO_PIECE,
                     last_piece: NO_PIECE,
-                    first: at,
                     last: at,
-                    first_start,
+                    first_start: start,
                     last_end: end,
+                    bytes,
                     rebuilds,
                 };
                 self.pages.insert(id, entries);
             }
         }
-        Ok(())
     }
 
-    fn room(&mut self, bytes: usize) -> Result<u64> {
-        let full = |chunk: &Vec<u8>| chunk.len() + bytes > chunk.capacity();
-        if self.chunks.last().is_none_or(full) {
-            // The first chunk is small: most starts find a short log.
-            let first = self.chunks.is_empty() && self.spill.is_none();
-            let size = if first { CHUNK_BYTES / 16 } else { CHUNK_BYTES };
-            let size = size.min(self.chunk_bytes_max / 4).max(bytes);
-            if self.chunk_bytes + size > self.chunk_bytes_max && !self.chunks.is_empty() {
-                self.spill_all()?;
-            }
-            let mut chunk = Vec::new();
-            chunk
-                .try_reserve_exact(size)
-                .map_err(|_| Error::OutOfMemory)?;
-            self.chunk_bytes += size;
-            self.chunks.push(chunk);
-        }
-        let last = self.chunks.len() - 1;
-        Ok((last as u64) << 32 | self.chunks[last].len() as u64)
+    /// One entry in a chunk of its own.
+    #[cfg(test)]
+    pub(super) fn append(&mut self, id: PageId, mtr: (Lsn, Lsn), records: &[u8]) {
+        let mut chunk = Slab::default();
+        let offset = push_entry(&mut chunk, mtr, std::iter::once(records));
+        self.add_chunk(chunk).expect("there is no limit");
+        self.add_entry(id, offset, false);
     }
 
     /// Moves the records in memory to the file.
@@ -309,23 +305,27 @@ impl RedoIndex {
         };
         for id in self.pages_sorted() {
             let page = self.pages.get_mut(&id).expect("listed");
-            if page.first == NOWHERE {
+            if page.last == NOWHERE {
                 continue;
             }
-            let mut at = page.first;
+            let (mut at, mut newest_first) = (page.last, Vec::new());
             while at != NOWHERE {
                 let (chunk, offset) = split(at);
                 let bytes = &self.chunks[chunk][offset..];
-                let (next, entry) = parse_entry(bytes);
-                spill.push(&bytes[..HEAD_BYTES + entry.records.len()]);
-                at = next;
+                let (before, entry) = parse_entry(bytes);
+                newest_first.push(&bytes[..HEAD_BYTES + entry.records.len()]);
+                at = before;
             }
+            newest_first
+                .iter()
+                .rev()
+                .for_each(|entry| spill.push(entry));
             let piece = spill.end_piece(page.last_piece)?;
             page.last_piece = piece;
             if page.first_piece == NO_PIECE {
                 page.first_piece = piece;
             }
-            (page.first, page.last) = (NOWHERE, NOWHERE);
+            page.last = NOWHERE;
         }
         spill.flush()?;
         self.spill = Some(spill);
@@ -343,7 +343,7 @@ impl RedoIndex {
     }
 }
 
-/// The next entry in memory, and this one, which `bytes` begin with.
+/// The entry before in memory, and this one, which `bytes` begin with.
 fn parse_entry(bytes: &[u8]) -> (u64, MtrOfPage<'_>) {
     let start = Lsn(be::u64_at(bytes, 8));
     let end = Lsn(start.0 + u64::from(be::u32_at(bytes, 16)));
@@ -355,6 +355,48 @@ fn parse_entry(bytes: &[u8]) -> (u64, MtrOfPage<'_>) {
         records,
     };
     (be::u64_at(bytes, 0), entry)
+}
+
+/// Adds an entry of one mini-transaction's records for one page to a chunk, for `add_chunk`; where it
+/// stands there.
+pub(super) fn push_entry<'p>(
+    chunk: &mut Slab,
+    mtr: (Lsn, Lsn),
+    pieces: impl Iterator<Item = &'p [u8]>,
+) -> usize {
+    let (start, end) = mtr;
+    let offset = chunk.len();
+    let mut head = [0; HEAD_BYTES];
+    be::put_u64(&mut head, 0, NOWHERE);
+    be::put_u64(&mut head, 8, start.0);
+    be::put_u32(&mut head, 16, (end.0 - start.0) as u32);
+    chunk.extend(&head);
+    pieces.for_each(|piece| chunk.extend(piece));
+    let len = chunk.len() - offset - HEAD_BYTES;
+    be::put_u32(chunk, offset + 20, len as u32);
+    offset
+}
+
+/// Page ids are numbers that nobody chooses in order to collide: one multiplication spreads them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PageHasher(u64);
+
+impl Hasher for PageHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
+    }
+
+    #[inline]
+    fn write_u32(&mut self, word: u32) {
+        let mixed = self.0.rotate_left(23) ^ u64::from(word);
+        self.0 = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        // The table looks at the lowest and the highest bits; the product's low ones are poor.
+        self.0 ^ self.0 >> 32
+    }
 }
 
 fn split(at: u64) -> (usize, usize) {

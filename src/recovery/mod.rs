@@ -14,11 +14,14 @@
 //!
 //! Latches: Leaf only, never over I/O; the index does not change once the scan is over.
 //! Crash:   this is what follows one.
-//! Read:    scan.rs, parse.rs, index.rs, spill.rs, files.rs, torn.rs, apply.rs, pending.rs, sweep.rs.
+//! Read:    scan.rs, pipeline.rs, cut.rs, parse.rs, merge.rs, index.rs, spill.rs, files.rs, torn.rs,
+//!          apply.rs, pending.rs, sweep.rs, progress.rs.
 #![forbid(unsafe_code)]
 
 /// One mini-transaction's records on a page.
 pub mod apply;
+
+mod cut;
 
 /// What the log says of files, done on disk.
 pub mod files;
@@ -26,11 +29,17 @@ pub mod files;
 /// The records of a crashed log by page.
 pub mod index;
 
-/// From mini-transactions to the index.
-pub mod parse;
+mod merge;
+
+mod parse;
 
 /// The pages that wait for their records.
 pub mod pending;
+
+mod pipeline;
+
+/// How far recovery is.
+pub mod progress;
 
 /// One pass over the log.
 pub mod scan;
@@ -49,6 +58,8 @@ mod tests;
 
 pub use index::{FileEvents, MtrOfPage, RedoIndex};
 pub use pending::Pending;
+pub use pipeline::ScanOptions;
+pub use progress::{Phase, Report};
 pub use scan::{LogBytes, LogScan, scan, scan_into};
 pub use spill::SpillPlace;
 pub use torn::Torn;

@@ -1,175 +1,231 @@
-//! From mini-transactions to the index: which records of which page still count, and what becomes
-//! of the files.
+//! From mini-transactions to what they mean for pages and files. Needs nothing but their bytes, so
+//! that several threads can do it, each for a stretch of the log; `merge` puts the stretches together
+//! in their order.
 
-use super::index::RedoIndex;
+use super::index::{HEAD_BYTES, push_entry};
 use crate::format::fsp;
 use crate::format::redo_record::{FileOp, PageOp, Parsed, Record, Records};
 use crate::os::planted;
+use crate::os::slab::Slab;
 use crate::words::{Lsn, PageId, PageNo, Result, SpaceId, be};
 
-/// One record of a page.
+/// What a stretch of the log says.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// Entries of the index.
+    pub(super) chunk: Slab,
+    /// In the order in which they count.
+    pub(super) events: Vec<Event>,
+    pub(super) mtr_count: u64,
+    scratch: Vec<Piece>,
+}
+
+/// One thing that the log says.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A mini-transaction begins, and the events up to the next one are its own. `changes`: it holds
+    /// something else than FILE_MODIFY and FILE_CHECKPOINT.
+    Mtr { start: Lsn, len: u32, changes: bool },
+    /// There are records of pages of the tablespace.
+    Uses(SpaceId),
+    /// SIZE or flags were written into page 0.
+    Header(SpaceId, Header),
+    /// TRIM_PAGES: earlier records of the tablespace are void.
+    Trim(SpaceId),
+    /// The page has an entry at this offset of the chunk. `rebuilds`: it begins with INIT_PAGE.
+    Entry {
+        id: PageId,
+        offset: u32,
+        rebuilds: bool,
+    },
+    /// FREE_PAGE is the last word on the page.
+    Free(PageId),
+    /// What the log says of a file.
+    File(Box<FileEvent>),
+    /// FILE_CHECKPOINT of this LSN.
+    Checkpoint(Lsn),
+}
+
+/// A field of page 0.
 #[derive(Clone, Copy, Debug)]
-struct Piece<'a> {
+pub(super) enum Header {
+    Size(u32),
+    Flags(u32),
+}
+
+/// A `FileOp` that owns its names.
+#[derive(Debug)]
+pub(super) enum FileEvent {
+    Create(SpaceId, Box<str>),
+    Modify(SpaceId, Box<str>),
+    Delete(SpaceId, Box<str>),
+    /// Old name, new name.
+    Rename(SpaceId, Box<str>, Box<str>),
+}
+
+/// Records of one page that stand one behind the other, by their place in the mini-transaction.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
     id: PageId,
     kind: Kind,
-    raw: &'a [u8],
+    start: usize,
+    end: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
+    /// INIT_PAGE, and what may follow it.
     Init,
     Free,
     Change,
 }
 
-/// What a mini-transaction held, as far as the search for the checkpoint must know.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct MtrContent {
-    /// Something else than FILE_MODIFY and FILE_CHECKPOINT.
-    pub changes: bool,
-    /// FILE_CHECKPOINT of this LSN.
-    pub checkpoint: Option<Lsn>,
-}
-
-impl RedoIndex {
-    /// Takes in the mini-transaction `start..end`. `named_late`: FILE_CHECKPOINT was seen before,
-    /// so that a file must be named before it is used from here on.
+impl Batch {
+    /// For `bytes` of log.
     ///
-    /// Errors: `Corrupt` for records that cannot be, although the CRC holds; then the index is as
-    /// before, but for names.
-    pub fn take_in(
-        &mut self,
-        start: Lsn,
-        end: Lsn,
-        records: &[u8],
-        named_late: bool,
-    ) -> Result<MtrContent> {
-        let mut pieces = Vec::new();
-        let mut content = MtrContent::default();
+    /// Errors: `OutOfMemory`.
+    pub(super) fn with_room(bytes: usize) -> Result<Batch> {
+        // The shortest record that makes an entry has 3 bytes.
+        let most = bytes + bytes.div_ceil(3) * HEAD_BYTES;
+        Ok(Batch {
+            chunk: Slab::reserve(most, bytes)?,
+            ..Batch::default()
+        })
+    }
+
+    /// Takes in the mini-transaction `start..end`.
+    ///
+    /// Errors: `Corrupt` for records that cannot be, although the CRC holds; then the events of this
+    /// mini-transaction mean nothing.
+    pub(super) fn take_in(&mut self, start: Lsn, end: Lsn, records: &[u8]) -> Result<()> {
+        let begin = self.events.len();
+        self.events.push(Event::Mtr {
+            start,
+            len: (end.0 - start.0) as u32,
+            changes: false,
+        });
+        let mut pieces = std::mem::take(&mut self.scratch);
+        pieces.clear();
+        let (mut at, mut changed, mut used) = (0, false, None);
         for parsed in Records::new(records) {
             let Parsed { raw, record } = parsed?;
+            let range = (at, at + raw.len());
+            at = range.1;
             match record {
-                Record::File(op) => self.take_file(&op, &mut content),
+                Record::File(op) => changed |= self.take_file(&op),
                 Record::Page(id, op) => {
-                    content.changes = true;
-                    self.take_page(id, &op, start, named_late);
-                    match op {
-                        PageOp::TrimPages => {
-                            pieces.retain(|piece: &Piece<'_>| piece.id.space != id.space);
-                            self.drop_space(id.space);
-                        }
-                        PageOp::Init => pieces.push(Piece {
-                            id,
-                            kind: Kind::Init,
-                            raw,
-                        }),
-                        PageOp::Free => pieces.push(Piece {
-                            id,
-                            kind: Kind::Free,
-                            raw,
-                        }),
-                        PageOp::Ignored(_) => {}
-                        PageOp::UndoAppend(_) if planted("recovery.record_dropped") => {}
-                        _ => pieces.push(Piece {
-                            id,
-                            kind: Kind::Change,
-                            raw,
-                        }),
+                    changed = true;
+                    if used.replace(id.space) != Some(id.space) {
+                        self.events.push(Event::Uses(id.space));
                     }
+                    self.take_page(id, &op, range, &mut pieces);
                 }
             }
         }
-        self.file_pieces(start, end, &mut pieces)?;
-        Ok(content)
+        self.file_pieces((start, end), records, &mut pieces);
+        self.scratch = pieces;
+        if let Event::Mtr { changes, .. } = &mut self.events[begin] {
+            *changes = changed;
+        }
+        self.mtr_count += 1;
+        Ok(())
     }
 
-    /// Groups the records by page and appends one entry for each.
-    fn file_pieces(&mut self, start: Lsn, end: Lsn, pieces: &mut [Piece<'_>]) -> Result<()> {
-        // Stable: the order of the records of a page stays.
-        pieces.sort_by_key(|piece| piece.id);
-        let mut raws = Vec::new();
+    fn take_page(
+        &mut self,
+        id: PageId,
+        op: &PageOp<'_>,
+        (start, end): (usize, usize),
+        pieces: &mut Vec<Piece>,
+    ) {
+        let kind = match *op {
+            PageOp::TrimPages => {
+                pieces.retain(|piece| piece.id.space != id.space);
+                self.events.push(Event::Trim(id.space));
+                return;
+            }
+            PageOp::Ignored(_) => return,
+            PageOp::UndoAppend(_) if planted("recovery.record_dropped") => return,
+            PageOp::Init => Kind::Init,
+            PageOp::Free => Kind::Free,
+            PageOp::Write { offset, data } if id.page == PageNo(0) => {
+                self.take_header(id.space, offset, data);
+                Kind::Change
+            }
+            _ => Kind::Change,
+        };
+        match pieces.last_mut() {
+            Some(last)
+                if kind == Kind::Change
+                    && last.id == id
+                    && last.end == start
+                    && last.kind != Kind::Free =>
+            {
+                last.end = end;
+            }
+            _ => pieces.push(Piece {
+                id,
+                kind,
+                start,
+                end,
+            }),
+        }
+    }
+
+    fn take_header(&mut self, space: SpaceId, offset: u32, data: &[u8]) {
+        if let Some(size) = field(offset, data, fsp::OFF_SIZE) {
+            self.events.push(Event::Header(space, Header::Size(size)));
+        }
+        if let Some(flags) = field(offset, data, fsp::OFF_FLAGS) {
+            self.events.push(Event::Header(space, Header::Flags(flags)));
+        }
+    }
+
+    /// Groups the records by page and makes one entry for each.
+    fn file_pieces(&mut self, mtr: (Lsn, Lsn), records: &[u8], pieces: &mut [Piece]) {
+        if !pieces.is_sorted_by_key(|piece| piece.id) {
+            // Stable: the order of the records of a page stays.
+            pieces.sort_by_key(|piece| piece.id);
+        }
         for of_page in pieces.chunk_by(|a, b| a.id == b.id) {
             let id = of_page[0].id;
-            if self.file(id.space).deleted {
-                continue;
-            }
             // Only what follows the last INIT_PAGE or FREE_PAGE counts.
             let renewed = of_page.iter().rposition(|piece| piece.kind != Kind::Change);
             let kept = &of_page[renewed.unwrap_or(0)..];
             if kept[0].kind == Kind::Free {
                 // Nobody reads the page before the next INIT_PAGE.
-                self.drop_page(id);
+                self.events.push(Event::Free(id));
                 continue;
             }
-            raws.clear();
-            raws.extend(kept.iter().map(|piece| piece.raw));
-            self.append(id, (start, end), kept[0].kind == Kind::Init, &raws)?;
-        }
-        Ok(())
-    }
-
-    fn take_page(&mut self, id: PageId, op: &PageOp<'_>, start: Lsn, named_late: bool) {
-        let file = self.file(id.space);
-        file.used = true;
-        file.used_unnamed |= named_late && file.name.is_none();
-        match *op {
-            PageOp::TrimPages => {
-                file.trimmed = Some(start);
-                file.size = None;
-            }
-            PageOp::Write { offset, data } if id.page == PageNo(0) => {
-                file.size = field(offset, data, fsp::OFF_SIZE).or(file.size);
-                file.flags = field(offset, data, fsp::OFF_FLAGS).or(file.flags);
-            }
-            _ => {}
+            let bytes = kept.iter().map(|piece| &records[piece.start..piece.end]);
+            let offset = push_entry(&mut self.chunk, mtr, bytes) as u32;
+            let rebuilds = kept[0].kind == Kind::Init;
+            self.events.push(Event::Entry {
+                id,
+                offset,
+                rebuilds,
+            });
         }
     }
 
-    fn take_file(&mut self, op: &FileOp<'_>, content: &mut MtrContent) {
+    /// True if it is a change.
+    fn take_file(&mut self, op: &FileOp<'_>) -> bool {
         let text = |name: &[u8]| -> Box<str> { String::from_utf8_lossy(name).into() };
-        match *op {
-            FileOp::Create { space, name } => {
-                let file = self.file(space);
-                file.created = true;
-                file.name = Some(text(name));
-                content.changes = true;
-            }
-            FileOp::Modify { space, name } => self.file(space).name = Some(text(name)),
-            FileOp::Delete { space, name } => {
-                let file = self.file(space);
-                file.deleted = true;
-                file.name = Some(text(name));
-                content.changes = true;
-                self.drop_space(space);
-            }
+        let (event, changes) = match *op {
+            FileOp::Create { space, name } => (FileEvent::Create(space, text(name)), true),
+            FileOp::Modify { space, name } => (FileEvent::Modify(space, text(name)), false),
+            FileOp::Delete { space, name } => (FileEvent::Delete(space, text(name)), true),
             FileOp::Rename { space, old, new } => {
-                let file = self.file(space);
-                file.renames.push((text(old), text(new)));
-                file.name = Some(text(new));
-                content.changes = true;
+                (FileEvent::Rename(space, text(old), text(new)), true)
             }
-            FileOp::Checkpoint(lsn) => content.checkpoint = Some(lsn),
-            FileOp::Padding(_) => {}
-        }
-    }
-
-    /// FILE_CHECKPOINT was reached: who has no name by now was used without one.
-    pub(super) fn end_of_naming(&mut self) {
-        for file in self.files_mut() {
-            file.used_unnamed |= file.used && file.name.is_none();
-        }
-    }
-
-    /// The spaces whose page records the log does not name in time. Wrong for all but space 0 and
-    /// undo tablespaces, whose ids the caller knows (format-redo.md section 8).
-    pub fn unnamed(&self) -> impl Iterator<Item = SpaceId> + '_ {
-        let unnamed = |space: &SpaceId, file: &super::FileEvents| {
-            *space != SpaceId::SYSTEM && file.used_unnamed
+            FileOp::Checkpoint(lsn) => {
+                self.events.push(Event::Checkpoint(lsn));
+                return false;
+            }
+            FileOp::Padding(_) => return false,
         };
-        self.files()
-            .iter()
-            .filter(move |(space, file)| unnamed(space, file))
-            .map(|(space, _)| *space)
+        self.events.push(Event::File(Box::new(event)));
+        changes
     }
 }
 

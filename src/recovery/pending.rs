@@ -14,11 +14,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::apply::bring_up;
 use super::index::RedoIndex;
+use super::progress::{Origin, Progress};
 use crate::buffer::PageLoaded;
 use crate::format::fil;
 use crate::redo::Log;
 use crate::space::Registry;
-use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex, Once, Rank, RwLock};
 use crate::words::{Error, Lsn, PageId, Result, SpaceId};
 
@@ -48,6 +49,8 @@ pub struct Pending {
     /// A page that is not here needs nothing.
     shards: Box<[Mutex<HashMap<PageId, Phase>>]>,
     left: AtomicUsize,
+    bytes_left: AtomicU64,
+    progress: Progress,
     /// All pages by the start of their oldest record, and how many of them are done.
     by_age: Mutex<(Vec<(Lsn, PageId)>, usize)>,
     /// Missing files that are waited for, and the number of their pages.
@@ -58,8 +61,8 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Takes over what a scan found.
-    pub fn new(index: RedoIndex) -> Pending {
+    /// Takes over what a scan found: `origin` tells about it.
+    pub fn new(index: RedoIndex, origin: Origin) -> Pending {
         let mut shards: Vec<HashMap<PageId, Phase>> = vec![HashMap::new(); SHARDS];
         let mut by_age = Vec::with_capacity(index.page_count());
         for id in index.pages() {
@@ -67,7 +70,10 @@ impl Pending {
             shards[shard_of(id)].insert(id, Phase::Waiting);
         }
         by_age.sort_unstable();
+        let bytes = by_age.iter().map(|(_, id)| index.bytes_of(*id)).sum();
         Pending {
+            bytes_left: AtomicU64::new(bytes),
+            progress: Progress::new(origin, by_age.len() as u64, bytes),
             left: AtomicUsize::new(by_age.len()),
             by_age: Mutex::new(Rank::Leaf, (by_age, 0)),
             shards: shards
@@ -145,6 +151,15 @@ impl Pending {
     /// Pages that are not settled.
     pub fn count(&self) -> usize {
         self.left.load(Ordering::Acquire)
+    }
+
+    /// Bytes of their records.
+    pub(super) fn bytes_left(&self) -> u64 {
+        self.bytes_left.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     /// Start of the oldest record that no file and no flush list has (L2).
@@ -229,8 +244,17 @@ impl Pending {
     }
 
     fn remove(&self, id: PageId) {
+        // Before: once nothing waits, the index goes.
+        let bytes = self.index.read().bytes_of(id);
         if self.shards[shard_of(id)].lock().remove(&id).is_some() {
-            self.left.fetch_sub(1, Ordering::AcqRel);
+            self.removed(1, bytes);
+        }
+    }
+
+    fn removed(&self, pages: usize, bytes: u64) {
+        self.bytes_left.fetch_sub(bytes, Ordering::Relaxed);
+        if self.left.fetch_sub(pages, Ordering::AcqRel) == pages && pages > 0 {
+            self.progress.end();
         }
     }
 
@@ -300,10 +324,18 @@ impl PageLoaded for Pending {
             return;
         }
         for shard in &self.shards {
-            let mut shard = shard.lock();
-            let before = shard.len();
-            shard.retain(|id, _| id.space != space);
-            self.left.fetch_sub(before - shard.len(), Ordering::AcqRel);
+            let mut dropped = Vec::new();
+            shard.lock().retain(|id, _| {
+                let goes = id.space == space;
+                if goes {
+                    dropped.push(*id);
+                }
+                !goes
+            });
+            let index = self.index.read();
+            let bytes = dropped.iter().map(|id| index.bytes_of(*id)).sum();
+            drop(index);
+            self.removed(dropped.len(), bytes);
         }
         let was_missing = self.missing.lock().remove(&space).is_some();
         if was_missing {
@@ -332,9 +364,9 @@ mod tests {
         for (space, start) in [(SPACE, 20_000), (other, 30_000)] {
             let id = PageId::new(space, PageNo(3));
             let mtr = (Lsn(start), Lsn(start + 100));
-            index.append(id, mtr, false, &[&[0; 4]]).expect("room");
+            index.append(id, mtr, &[0; 4]);
         }
-        let pending = Arc::new(Pending::new(index));
+        let pending = Arc::new(Pending::new(index, Origin::default()));
         pages.ctx.pool.set_hook(pending.clone());
         assert_eq!((pending.count(), pending.oldest()), (2, Some(Lsn(20_000))));
         pages.ctx.pool.discard_space(SPACE);
@@ -351,7 +383,7 @@ mod tests {
         for (space, page) in [(SPACE, 3), (away, 3), (away, 4)] {
             let id = PageId::new(space, PageNo(page));
             let mtr = (start, Lsn(start.0 + 4));
-            index.append(id, mtr, false, &[&[0; 4]]).expect("room");
+            index.append(id, mtr, &[0; 4]);
         }
         let absent = crate::space::Absent {
             name: "./t/away.ibd".into(),
@@ -360,7 +392,7 @@ mod tests {
             waits: true,
         };
         pages.ctx.spaces.note_absent(away, absent);
-        let pending = Arc::new(Pending::new(index));
+        let pending = Arc::new(Pending::new(index, Origin::default()));
         pending.set_log(pages.ctx.log.clone());
         pending.wait_for_files(&pages.ctx.spaces);
         pages.ctx.pool.set_hook(pending.clone());

@@ -1,12 +1,14 @@
-//! Bringing up every page that waits, in file order. The engine serves sessions meanwhile: a page
-//! that is read first is brought up by that read.
+//! Bringing up every page that waits, in file order, several neighbours with one read. The engine
+//! serves sessions meanwhile: a page that is read first is brought up by that read.
 
 use super::pending::Pending;
 use crate::buffer::Mode;
 use crate::mtr::PageCtx;
-use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Mutex, Rank};
 use crate::words::{Error, PageId, Result};
+
+/// Bytes read at once. Whoever wants one of these pages meanwhile waits for all of them.
+const RUN_BYTES: usize = 1 << 20;
 
 /// What a sweep did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -26,7 +28,8 @@ pub struct Swept {
 pub struct Sweep {
     /// In file order.
     pages: Vec<PageId>,
-    next: AtomicUsize,
+    /// How many of them are taken.
+    taken: Mutex<usize>,
     swept: Mutex<Swept>,
 }
 
@@ -35,7 +38,7 @@ impl Sweep {
     pub fn new(pending: &Pending) -> Sweep {
         Sweep {
             pages: pending.present_pages(),
-            next: AtomicUsize::new(0),
+            taken: Mutex::new(Rank::Leaf, 0),
             swept: Mutex::new(Rank::Leaf, Swept::default()),
         }
     }
@@ -51,32 +54,70 @@ impl Sweep {
         wait_for_frames: &dyn Fn() -> bool,
     ) -> Result<()> {
         let mut own = Swept::default();
-        while let Some(&id) = self.pages.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            let result = loop {
-                match bring_up(ctx, pending, id) {
-                    Err(Error::BufferPoolFull) if wait_for_frames() => {}
-                    other => break other,
+        let pages_max = (RUN_BYTES / ctx.page_size()).max(1);
+        let mut run = self.take_run(pages_max);
+        while !run.is_empty() {
+            let mut failed = Vec::new();
+            let read = ctx.pool.read_run(run, |id, result| {
+                if let Err(error) = result {
+                    failed.push((id, error));
                 }
+            });
+            let dealt_with = match read {
+                Err(Error::BufferPoolFull) if wait_for_frames() => continue,
+                read => read?,
             };
-            match result {
-                Ok(()) => own.pages += 1,
-                Err(error @ (Error::Stopped(_) | Error::BufferPoolFull)) => return Err(error),
-                // Freed meanwhile, or its table was dropped: nobody waits for it.
-                Err(_) if !pending.has(id) => {}
-                Err(error) => {
-                    log::error!("page {id} was not recovered: {error}");
-                    match is_damaged_in_file(ctx, id) {
-                        true => {
-                            pending.give_up(id);
-                            own.damaged += 1;
-                        }
-                        false => own.stuck += 1,
-                    }
-                }
+            for &id in &run[..dealt_with] {
+                let result = match failed.iter().position(|(other, _)| *other == id) {
+                    Some(at) => Err(failed.swap_remove(at).1),
+                    None => settle(ctx, pending, id, wait_for_frames),
+                };
+                self.note(ctx, pending, id, result, &mut own)?;
             }
+            pending.say_progress();
+            run = match &run[dealt_with..] {
+                [] => self.take_run(pages_max),
+                rest => rest,
+            };
         }
         self.swept.lock().add(own);
         pending.shrink();
+        Ok(())
+    }
+
+    /// Pages that stand side by side, as a rule; at most so many.
+    fn take_run(&self, pages_max: usize) -> &[PageId] {
+        let mut taken = self.taken.lock();
+        let rest = &self.pages[*taken..];
+        let len = rest.len().min(pages_max);
+        *taken += len;
+        &rest[..len]
+    }
+
+    fn note(
+        &self,
+        ctx: &PageCtx,
+        pending: &Pending,
+        id: PageId,
+        result: Result<()>,
+        own: &mut Swept,
+    ) -> Result<()> {
+        match result {
+            Ok(()) => own.pages += 1,
+            Err(error @ (Error::Stopped(_) | Error::BufferPoolFull)) => return Err(error),
+            // Freed meanwhile, or its table was dropped: nobody waits for it.
+            Err(_) if !pending.has(id) => {}
+            Err(error) => {
+                log::error!("page {id} was not recovered: {error}");
+                match is_damaged_in_file(ctx, id) {
+                    true => {
+                        pending.give_up(id);
+                        own.damaged += 1;
+                    }
+                    false => own.stuck += 1,
+                }
+            }
+        }
         Ok(())
     }
 
@@ -94,8 +135,23 @@ impl Swept {
     }
 }
 
-fn bring_up(ctx: &PageCtx, pending: &Pending, id: PageId) -> Result<()> {
-    let pin = ctx.pool.fetch(id)?;
+/// The page was read, by us or by others before. Most have left the list by that; one that was created
+/// meanwhile has not.
+fn settle(
+    ctx: &PageCtx,
+    pending: &Pending,
+    id: PageId,
+    wait_for_frames: &dyn Fn() -> bool,
+) -> Result<()> {
+    if !pending.has(id) {
+        return Ok(());
+    }
+    let pin = loop {
+        match ctx.pool.fetch(id) {
+            Err(Error::BufferPoolFull) if wait_for_frames() => {}
+            other => break other?,
+        }
+    };
     // Whoever creates the page now holds X until its mini-transaction is in the log.
     let guard = pin.latch(Mode::S, Rank::None)?;
     pending.settle(id);

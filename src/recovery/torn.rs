@@ -43,7 +43,8 @@ impl Torn {
             None
         });
         let copies = place.map(|place| {
-            DoublewriteCopies::load(place, page_size, |page, buf| files.read(page, buf))
+            let read = |page, buf: &mut [u8]| files.read(page, buf);
+            DoublewriteCopies::load(place, page_size, &range, read)
         });
         Ok(Torn {
             copies: copies.unwrap_or_default(),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::file::BLOCK;
 use super::held::{DROP_ROLLBACK_BYTES, FILE_OP_BYTES};
 use super::log::Log;
+use crate::format::redo_file::OFF_RECORDS;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sync::{Condvar, Mutex, Rank, order};
 use crate::words::limits::MTR_BYTES_MAX;
@@ -81,6 +82,11 @@ impl Room {
             mutex: Mutex::new(Rank::Leaf, ()),
             changed: Condvar::new(),
         }
+    }
+
+    /// Bytes that may still be appended.
+    pub(super) fn admitted(&self) -> u64 {
+        self.admitted.load(Ordering::SeqCst)
     }
 
     /// Something changed in the waiters' favour.
@@ -197,12 +203,12 @@ impl Log {
 
     /// The age up to which rollback, purge and recovery go in a log that is not kept.
     pub(super) fn system_limit(&self) -> u64 {
-        self.capacity.log_capacity - MTR_BYTES_MAX as u64 / 4
+        self.capacity().log_capacity - MTR_BYTES_MAX as u64 / 4
     }
 
     /// The age that nothing passes.
     pub(super) fn hard_limit(&self) -> u64 {
-        self.file.geometry().capacity() - FILE_RESERVE
+        self.file_size() - OFF_RECORDS - FILE_RESERVE
     }
 
     /// Asks for a checkpoint if the age says so; wakes somebody at most.
@@ -210,7 +216,7 @@ impl Log {
     fn ask_for_checkpoint(&self) {
         // Where it is kept anyway, no checkpoint helps.
         let is_kept = |from: Lsn| self.checkpoint_lsn() >= from;
-        if self.age() > self.capacity.max_modified_age_async
+        if self.age() > self.capacity().max_modified_age_async
             && !self.held_lsn().is_some_and(is_kept)
         {
             self.call_hook(false);
@@ -223,7 +229,7 @@ impl Log {
             let target = self
                 .lsn()
                 .0
-                .saturating_sub(self.capacity.max_modified_age_async);
+                .saturating_sub(self.capacity().max_modified_age_async);
             hook.checkpoint_needed(Lsn(target), urgent);
         }
     }

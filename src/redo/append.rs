@@ -2,9 +2,11 @@
 
 use super::log::Log;
 use crate::format::redo_encode::{self, Encoder};
+use crate::format::redo_file::LogGeometry;
 use crate::format::redo_frame::MTR_TRAILER_BYTES;
 use crate::format::redo_record::FileOp;
 use crate::space::{Registry, Space};
+use crate::sync::atomic::Ordering;
 use crate::sync::watermark::Pause;
 use crate::sync::{Arc, GateGuard};
 use crate::words::limits::MTR_BYTES_MAX;
@@ -50,8 +52,7 @@ impl Log {
             end: self.to_lsn(reserved.end()),
         };
         let bit_at = mtr.len() - MTR_TRAILER_BYTES;
-        let geometry = self.file.geometry();
-        mtr[bit_at] = geometry.seq_bit(Lsn(range.start.0 + bit_at as u64));
+        mtr[bit_at] = self.seq_bit(Lsn(range.start.0 + bit_at as u64));
         let mut pause = Pause::new();
         while !self.ring.has_room(&reserved) {
             // Admission makes this rare. Nobody whom the writer needs waits for us: it writes what
@@ -63,6 +64,15 @@ impl Log {
         self.registered.expect(range.end.0);
         self.ring.fill(reserved, mtr, &|| self.is_frozen());
         Ok(range)
+    }
+
+    /// The sequence bit of a byte that is appended now: within the gate the file stays the same.
+    fn seq_bit(&self, lsn: Lsn) -> u8 {
+        let (first, size) = (&self.first_lsn, &self.size);
+        let first = Lsn(first.load(Ordering::Relaxed));
+        LogGeometry::new(first, size.load(Ordering::Relaxed))
+            .expect("looked at when the file was opened")
+            .seq_bit(lsn)
     }
 
     /// Marks a mini-transaction *registered*: its pages carry its LSN and stand in the flush lists.

@@ -125,10 +125,11 @@ impl Log {
     fn write_checkpoint(&self, checkpoint: Checkpoint, slot: usize) -> Result<()> {
         self.crash_points.reached("redo.before_checkpoint_block");
         self.check_frozen()?;
-        let written = self.file.write_checkpoint(checkpoint, slot);
+        let file = self.file();
+        let written = file.write_checkpoint(checkpoint, slot);
         let synced = written.and_then(|()| {
             if self.options.sync {
-                self.file.sync()
+                file.sync()
             } else {
                 Ok(())
             }

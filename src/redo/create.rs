@@ -15,7 +15,7 @@ use crate::words::{Error, Lsn, Result};
 const SCRUB_BYTES: u64 = 32 << 20;
 
 impl LogOptions {
-    fn mode(&self) -> OpenMode {
+    pub(super) fn mode(&self) -> OpenMode {
         OpenMode {
             write: true,
             direct: self.direct,

@@ -109,6 +109,9 @@ impl LogFile {
             // A file whose size is not whole blocks (mariadb-backup's): never opened directly.
             return self.file.read_at(buf, offset);
         }
+        if end - start == buf.len() as u64 && AlignedBuf::is_aligned(buf, BLOCK) {
+            return self.file.read_at(buf, offset);
+        }
         let mut blocks = AlignedBuf::new((end - start) as usize);
         self.file.read_at(&mut blocks, start)?;
         let skip = (offset - start) as usize;
@@ -129,6 +132,14 @@ impl LogFile {
             self.file.write_at(&blocks[first..], OFF_RECORDS)?;
         }
         Ok(())
+    }
+
+    /// From where on, behind `lsn`, the file was never written; `None` if all of it was, or if nobody
+    /// knows.
+    pub(super) fn unwritten_from(&self, lsn: Lsn) -> Option<Lsn> {
+        let offset = self.geometry.offset(lsn);
+        let hole = self.file.unwritten_from(offset)?.div_ceil(BLOCK as u64) * BLOCK as u64;
+        Some(Lsn(lsn.0 + (hole - offset)))
     }
 
     /// Writes a checkpoint block; not durable before `sync`.

@@ -2,14 +2,14 @@
 
 use super::admission::Room;
 use super::checkpoint::Checkpoints;
-use super::file::LogFile;
+use super::file::{BLOCK, LogFile};
 use super::held::Held;
 use super::writer::Writer;
 use crate::format::redo_file::LogCapacity;
 use crate::os::CrashPoints;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::watermark::WINDOW;
-use crate::sync::{Arc, Gate, GateGuard, GroupLock, Mutex, Once, Rank, Ring, Watermark};
+use crate::sync::{Arc, Gate, GateGuard, GroupLock, Mutex, Once, Rank, Ring, RwLock, Watermark};
 use crate::words::{Error, Lsn, Result};
 
 /// How a log is made and opened.
@@ -46,12 +46,16 @@ pub trait CheckpointNeeded: Send + Sync {
 /// The way of a mini-transaction: `admit` → page latches → `enter` → `append` → stamp pages, enter
 /// flush lists → `registered` → leave the gate → `write_up_to`.
 pub struct Log {
-    pub(super) file: LogFile,
+    file: RwLock<Arc<LogFile>>,
+    /// What the file says of itself, for those who append: changed under the exclusive gate.
+    pub(super) first_lsn: AtomicU64,
+    pub(super) size: AtomicU64,
     pub(super) options: LogOptions,
-    pub(super) capacity: LogCapacity,
     pub(super) crash_points: Arc<CrashPoints>,
-    /// Positions in it are LSN minus `first_lsn`, so that its blocks are the file's.
+    /// Positions in it are LSN minus `origin`, which is a block's start in each file that this log had,
+    /// so that its blocks are the file's.
     pub(super) ring: Arc<Ring>,
+    origin: Lsn,
     pub(super) gate: Gate,
     pub(super) registered: Watermark,
     pub(super) writer: Mutex<Writer>,
@@ -71,7 +75,7 @@ pub struct Log {
 impl std::fmt::Debug for Log {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Log")
-            .field("path", &self.file.path())
+            .field("path", &self.file().path())
             .field("lsn", &self.lsn())
             .field("written", &self.written_lsn())
             .field("flushed", &self.flushed_lsn())
@@ -102,12 +106,15 @@ impl Log {
         let ring_size = options.buffer_size.max(2 * MIB).div_ceil(MIB) * MIB;
         let position = start.end.0 - geometry.first_lsn().0;
         let ring = Arc::new(Ring::new(ring_size, position, &start.head));
-        let writer = Writer::new(ring.reader(), position);
+        let unwritten = start.file.unwritten_from(start.end);
+        let writer = Writer::new(ring.reader(), position, unwritten);
         let checkpoint_lsn = start.checkpoints.last.lsn.0;
         Ok(Log {
-            file: start.file,
+            first_lsn: AtomicU64::new(geometry.first_lsn().0),
+            size: AtomicU64::new(geometry.file_size()),
+            origin: geometry.first_lsn(),
+            file: RwLock::new(Rank::Leaf, Arc::new(start.file)),
             options,
-            capacity,
             crash_points,
             ring,
             gate: Gate::new(Rank::LogGate),
@@ -164,8 +171,32 @@ impl Log {
     }
 
     /// The limits of the age.
+    #[inline]
     pub fn capacity(&self) -> LogCapacity {
-        self.capacity
+        let capacity = LogCapacity::new(self.file_size(), self.options.page_size);
+        capacity.expect("looked at when the file was opened")
+    }
+
+    /// The file now.
+    pub(super) fn file(&self) -> Arc<LogFile> {
+        self.file.read().clone()
+    }
+
+    /// Goes on in another file. The gate is held exclusively, and nobody writes.
+    pub(super) fn set_file(&self, file: LogFile) {
+        let geometry = file.geometry();
+        assert!(
+            geometry.first_lsn().0.abs_diff(self.origin.0) % BLOCK as u64 == 0,
+            "blocks stay where they are"
+        );
+        self.first_lsn
+            .store(geometry.first_lsn().0, Ordering::SeqCst);
+        self.size.store(geometry.file_size(), Ordering::SeqCst);
+        let unwritten = file.unwritten_from(self.lsn());
+        self.writer.lock().set_unwritten(unwritten);
+        let old = std::mem::replace(&mut *self.file.write(), Arc::new(file));
+        // Without the latch: closing it may give its lock back.
+        drop(old);
     }
 
     /// The options it was opened with.
@@ -175,7 +206,7 @@ impl Log {
 
     /// Bytes of the log file.
     pub fn file_size(&self) -> u64 {
-        self.file.geometry().file_size()
+        self.size.load(Ordering::SeqCst)
     }
 
     /// The crash points that the log passes.
@@ -252,10 +283,10 @@ impl Log {
     }
 
     pub(super) fn to_lsn(&self, position: u64) -> Lsn {
-        Lsn(self.file.geometry().first_lsn().0 + position)
+        Lsn(self.origin.0 + position)
     }
 
     pub(super) fn to_position(&self, lsn: Lsn) -> u64 {
-        lsn.0 - self.file.geometry().first_lsn().0
+        lsn.0 - self.origin.0
     }
 }

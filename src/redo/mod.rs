@@ -18,7 +18,8 @@
 //!          `admit` waits with no page or tree latch held.
 //! Crash:   what `write_up_to(.., durable)` returned for is found by recovery; what was appended
 //!          only may be lost, a suffix as a whole.
-//! Read:    file.rs, log.rs, append.rs, admission.rs, held.rs, writer.rs, checkpoint.rs, create.rs.
+//! Read:    file.rs, log.rs, append.rs, admission.rs, held.rs, writer.rs, checkpoint.rs, create.rs,
+//!          resize.rs.
 #![forbid(unsafe_code)]
 
 /// Room in the log, asked for before the first latch.
@@ -42,11 +43,16 @@ pub mod held;
 /// The log as a whole: its parts and its state.
 pub mod log;
 
+/// A log file of another size, while the engine runs.
+pub mod resize;
+
 /// Group commit: write and sync.
 pub mod writer;
 
 #[cfg(test)]
 mod failure_tests;
+#[cfg(test)]
+mod resize_tests;
 #[cfg(test)]
 mod tests;
 
@@ -55,3 +61,4 @@ pub use append::LogRange;
 pub use checkpoint::{CheckpointHold, Made};
 pub use file::LogFile;
 pub use log::{CheckpointNeeded, Log, LogOptions};
+pub use resize::Resized;

@@ -384,3 +384,44 @@ fn whatever_was_acknowledged_is_found_after_a_power_cut() {
     }
     assert!(crashes > 35, "{crashes} power cuts");
 }
+
+/// Blocks of a new file are written before their first commit comes, and what was written so is no log.
+#[test]
+fn a_new_file_is_written_ahead_of_its_commits() {
+    let dir = std::env::temp_dir().join(format!("xtradb-ahead-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let path = dir.to_str().expect("UTF-8").to_string();
+    let vfs = crate::os::RealVfs;
+    let points = Arc::new(CrashPoints::new());
+    let log = Log::create(&vfs, options(&path, 4 << 20), points, FIRST_LSN).expect("a log");
+    let unwritten = |log: &Log| log.file().unwritten_from(log.lsn());
+    let first = unwritten(&log);
+    let mut appended = 0;
+    // Some have many blocks, so that the file's end is passed.
+    for n in 0..500u32 {
+        let len = if n < 100 { 300 } else { 12_000 };
+        let range = append(&log, n, len).expect("appended");
+        log.write_up_to(range.end, true).expect("durable");
+        appended += 1;
+        if n == 99 && first.is_some() {
+            let ahead = unwritten(&log).expect("the file is not full");
+            assert!(
+                ahead.0 - FIRST_LSN.0 >= 1 << 20,
+                "only up to {ahead} it is written"
+            );
+        }
+        if n == 250 {
+            assert!(log.lsn().0 - FIRST_LSN.0 < 3 << 20, "the first lap");
+            let file = LogFile::open(&vfs, &path, OpenMode::READ).expect("opened");
+            let found = scan(&file);
+            assert_eq!((found.mtrs.len(), found.end), (appended + 1, log.lsn()));
+        }
+        if n > 250 {
+            let spaces = registry(&(Arc::new(crate::os::RealVfs) as Arc<dyn Vfs>));
+            log.checkpoint(&spaces, || None).expect("a checkpoint");
+        }
+    }
+    assert!(log.lsn().0 - FIRST_LSN.0 > 4 << 20, "a second lap");
+    drop(log);
+    std::fs::remove_dir_all(&dir).expect("removed");
+}

@@ -9,6 +9,11 @@ use crate::words::{Lsn, Result};
 /// Writes up to this many bytes are gathered into one.
 const STAGE: usize = 64 << 10;
 
+/// So much of a new file is written with zeros at once.
+const AHEAD: u64 = 1 << 20;
+/// Syncs within as much log that make it worth while.
+const SYNCS_MIN: u32 = 16;
+
 /// What the leader of a write works with.
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -16,16 +21,22 @@ pub(super) struct Writer {
     /// Position up to where the file is written.
     written: u64,
     stage: AlignedBuf,
+    /// From here on no block of the file was ever written, up to its end; `None`: they all were.
+    unwritten: Option<Lsn>,
+    /// Syncs since it was looked at.
+    syncs: u32,
     pub(super) writes: u64,
     pub(super) bytes: u64,
 }
 
 impl Writer {
-    pub(super) fn new(reader: RingReader, written: u64) -> Writer {
+    pub(super) fn new(reader: RingReader, written: u64, unwritten: Option<Lsn>) -> Writer {
         Writer {
             reader,
             written,
             stage: AlignedBuf::new(STAGE),
+            unwritten,
+            syncs: 0,
             writes: 0,
             bytes: 0,
         }
@@ -38,20 +49,18 @@ impl Writer {
         let from = self.written / block * block;
         let whole = to / block * block;
         let end = whole + block;
+        let file = log.file();
         if end - from <= STAGE as u64 {
             self.gather(from, to, (end - from) as usize);
-            log.file
-                .write_blocks(log.to_lsn(from), &self.stage[..(end - from) as usize])?;
+            file.write_blocks(log.to_lsn(from), &self.stage[..(end - from) as usize])?;
         } else {
             let (first, second) = self.reader.pieces(from, whole);
-            log.file.write_blocks(log.to_lsn(from), first)?;
+            file.write_blocks(log.to_lsn(from), first)?;
             if !second.is_empty() {
-                log.file
-                    .write_blocks(log.to_lsn(from + first.len() as u64), second)?;
+                file.write_blocks(log.to_lsn(from + first.len() as u64), second)?;
             }
             self.gather(whole, to, BLOCK);
-            log.file
-                .write_blocks(log.to_lsn(whole), &self.stage[..BLOCK])?;
+            file.write_blocks(log.to_lsn(whole), &self.stage[..BLOCK])?;
         }
         self.written = to;
         self.writes += 1;
@@ -59,6 +68,43 @@ impl Writer {
         // The last block is written again by the next write.
         self.reader.consume(whole);
         Ok(())
+    }
+
+    /// Before a sync: sees to it that the blocks that are written next were written before. The first write
+    /// of a block that is only allocated must be noted by the file system, whose journal is then written
+    /// and synced, too: several times the cost of a commit, for each block of a new log.
+    fn prepare(&mut self, log: &Log) -> Result<()> {
+        let Some(unwritten) = self.unwritten else {
+            return Ok(());
+        };
+        self.syncs += 1;
+        let block = BLOCK as u64;
+        let next = self.written / block * block + block;
+        let unwritten = log.to_position(unwritten);
+        if next < unwritten || self.syncs < SYNCS_MIN {
+            return Ok(());
+        }
+        self.syncs = 0;
+        let from = unwritten.max(next);
+        let to = from / AHEAD * AHEAD + 2 * AHEAD;
+        // The first lap ends where the file does.
+        let file = log.file();
+        let geometry = file.geometry();
+        let end = log.to_position(Lsn(geometry.first_lsn().0 + geometry.capacity()));
+        let zeros = AlignedBuf::new(AHEAD as usize);
+        let mut at = from;
+        while at < to.min(end) {
+            let piece = (to.min(end) - at).min(AHEAD);
+            file.write_blocks(log.to_lsn(at), &zeros[..piece as usize])?;
+            at += piece;
+        }
+        self.unwritten = (to < end).then_some(log.to_lsn(to));
+        Ok(())
+    }
+
+    /// The log goes on in another file.
+    pub(super) fn set_unwritten(&mut self, unwritten: Option<Lsn>) {
+        self.unwritten = unwritten;
     }
 
     fn gather(&mut self, from: u64, to: u64, len: usize) {
@@ -107,8 +153,9 @@ impl Log {
                 let result = self.write_to(lsn).and_then(|written| {
                     self.crash_points.reached("redo.before_sync");
                     self.check_frozen()?;
+                    self.writer.lock().prepare(self)?;
                     if !planted("log.sync_skipped") {
-                        self.file.sync()?;
+                        self.file().sync()?;
                     }
                     Ok(written)
                 });

@@ -49,3 +49,39 @@ fn write(ctx: &PageCtx, clustered: &Tree, last: u64, lower: bool) -> Result<()> 
     })?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mtr::Mtr;
+    use crate::row::testing::Bed;
+    use crate::sync::atomic::{AtomicU64, Ordering};
+
+    /// The counter is on the root, which every insert passes.
+    #[test]
+    fn values_are_drawn_while_readers_hold_the_root_and_end_no_stamp() {
+        let bed = Bed::new(512, true);
+        let (ctx, tree) = (bed.ctx(), &bed.trees()[0]);
+        let mut reader = Mtr::reader(ctx);
+        let root = reader
+            .get(tree.root(), Mode::S, Rank::IndexPage)
+            .expect("the root");
+        let before = reader.stamp_after(root);
+        let next = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..16 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        let value = 1 + next.fetch_add(1, Ordering::Relaxed);
+                        push_counter(ctx, tree, value).expect("written beside the reader");
+                    }
+                });
+            }
+        });
+        assert_eq!(reader.stamp_after(root), before);
+        drop(reader);
+        assert_eq!(counter(ctx, tree).expect("readable"), 1600);
+        set_counter(ctx, tree, 7).expect("lowered");
+        assert_eq!(counter(ctx, tree).expect("readable"), 7);
+    }
+}

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::remove::{mark_entry, remove, restore_entry};
+use super::remove::{Seen, mark_entry, remove, restore_entry};
 use crate::change_buffer::{self, Buffered, Leaf};
 use crate::dict::{Dict, OpenTable};
 use crate::extent::change_bitmap;
 use crate::format::fil::PageType;
 use crate::format::ibuf::Operation;
 use crate::mtr::{Mode, PageCtx, retry};
-use crate::page::{RecordView, layout};
+use crate::page::layout;
 use crate::sync::{Arc, Rank};
-use crate::tree::{Scratch, Tree};
+use crate::tree::{Guess, Scratch, Tree};
 use crate::words::{Error, PageId, Result, SpaceId, TrxId};
 
 /// What became of the changes.
@@ -269,8 +269,9 @@ fn apply(
         Operation::Insert => restore_entry(ctx, tree, entry, writer, scratch),
         Operation::DeleteMark => mark_entry(ctx, tree, entry, writer).map(drop),
         Operation::Delete => {
-            let mut is_marked = |_: &mut _, record: &RecordView<'_>| Ok(record.is_deleted());
-            remove(ctx, tree, entry, scratch, &mut is_marked).map(drop)
+            let leaf = &mut Guess::default();
+            let mut is_marked = |_: &mut _, seen: Seen| Ok(seen.is_deleted);
+            remove(ctx, tree, entry, leaf, scratch, &mut is_marked).map(drop)
         }
     }
 }

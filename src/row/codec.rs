@@ -70,6 +70,11 @@ pub struct BlobQueue {
 }
 
 impl BlobQueue {
+    /// True if no value of the row continues off the page.
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
     pub(super) fn clear(&mut self) {
         self.pending.clear();
         self.local.clear();
@@ -192,6 +197,34 @@ impl Template {
     #[cfg(test)]
     pub(super) fn fixed_plan(&self, index: usize) -> Option<&FixedPlan> {
         self.fixed[index].as_ref()
+    }
+
+    /// Writes the columns of a key, the first fields of an entry of index `index`, into the host's row:
+    /// prefixes, too.
+    pub fn load_key(
+        &self,
+        table: &Table,
+        index: usize,
+        key: &Tuple,
+        row: &mut [u8],
+        heap: &mut BlobHeap,
+    ) {
+        let fields = &table.indexes[index].fields[..key.len()];
+        for (codec, column) in self.columns.iter().zip(&self.image.columns) {
+            let Some(whole) = codec.field else { continue };
+            let of = table.clustered().fields[usize::from(whole)].column;
+            let Some(at) = fields.iter().position(|field| field.column == of) else {
+                continue;
+            };
+            column.set_null(row, key.field(at).is_null());
+            match key.field(at).bytes() {
+                None => column.bytes_mut(row).fill(0),
+                Some(bytes) if codec.convert == Convert::Blob => {
+                    column.set_blob(row, heap.store(&[bytes]));
+                }
+                Some(bytes) => codec.convert.load(bytes, column, row),
+            }
+        }
     }
 
     /// Writes columns of a record of index `index` into the host's row, as `load`.

@@ -68,19 +68,30 @@ impl Fetched {
     /// Reads those off-page values of `row` that stand in some secondary index. An unwritten or
     /// freed one counts as empty beyond its local part.
     pub(super) fn fetch(&mut self, mtr: &mut Mtr<'_>, trees: &[Tree], row: &Tuple) -> Result<()> {
+        self.fetch_for(mtr, &trees[0], &trees[1..], row)
+    }
+
+    /// The same for the indexes of `trees` only.
+    pub(super) fn fetch_for(
+        &mut self,
+        mtr: &mut Mtr<'_>,
+        clustered: &Tree,
+        trees: &[Tree],
+        row: &Tuple,
+    ) -> Result<()> {
         self.clear();
         for field in 0..row.len() {
             let FieldRef::External(local) = row.field(field) else {
                 continue;
             };
-            let column = trees[0].index().fields[field].column;
-            let mut wanted = trees[1..].iter().flat_map(|tree| &tree.index().fields);
+            let column = clustered.index().fields[field].column;
+            let mut wanted = trees.iter().flat_map(|tree| &tree.index().fields);
             if !wanted.any(|f| f.column == column) {
                 continue;
             }
             let prefix = local.len() - BLOB_REF_BYTES;
             let mut value = local[..prefix].to_vec();
-            trees[0].read_blob(mtr, BlobRef::of_local_part(local)?, &mut value)?;
+            clustered.read_blob(mtr, BlobRef::of_local_part(local)?, &mut value)?;
             self.add(field, value);
         }
         Ok(())

@@ -137,7 +137,7 @@ impl Copy {
 mod tests {
     use super::*;
     use crate::format::column::ColumnType;
-    use crate::host::image::{ColumnKind, ImageKey, ImageKeyPart, KeyKind};
+    use crate::host::image::{ColumnKind, ImageKey, KeyKind};
     use crate::row::Template;
     use crate::row::codec::BlobQueue;
     use crate::row::testing::column;
@@ -172,16 +172,7 @@ mod tests {
             stored.push(Column::new(&name, ty, i as u16));
             at += len + u32::from(i == 2);
         }
-        let part = ImageKeyPart {
-            column: 1,
-            length: 4,
-            descending: false,
-        };
-        let key = ImageKey {
-            name: "PRIMARY".into(),
-            kind: KeyKind::Primary,
-            parts: [part].into(),
-        };
+        let key = ImageKey::of_column("PRIMARY", KeyKind::Primary, 1, 4);
         let image = TableImage::new(host, vec![key], ROW_BYTES as u32, 1).expect("sound");
         let part = KeyPart {
             column: FieldColumn::Stored(1),

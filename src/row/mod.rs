@@ -16,14 +16,17 @@
 //! Crash:   between the mini-transactions of one row: rollback finds the undo record and undoes
 //!          what of the row's change is there.
 //! Read:    codec.rs, entry.rs, op.rs, insert.rs, update.rs, delete.rs, lock_row.rs, version.rs,
-//!          read.rs, scan.rs, examine.rs, agree.rs, rollback.rs, purge.rs, buffered.rs,
-//!          observer.rs.
+//!          read.rs, scan.rs, point.rs, examine.rs, agree.rs, rollback.rs, purge.rs, buffered.rs,
+//!          bulk.rs, maker.rs, sort.rs, sort_run.rs, observer.rs.
 
 #![forbid(unsafe_code)]
 
 mod agree;
 mod autoinc;
 mod buffered;
+mod bulk;
+#[cfg(test)]
+mod bulk_tests;
 #[cfg(test)]
 mod class_tests;
 mod codec;
@@ -35,18 +38,22 @@ mod fixed;
 mod insert;
 mod key;
 mod lock_row;
+mod maker;
 mod observer;
 #[cfg(test)]
 mod observer_tests;
 mod offpage;
 mod op;
 mod place;
+mod point;
 mod purge;
 mod read;
 mod remove;
 mod rollback;
 mod scan;
 mod secondary;
+mod sort;
+mod sort_run;
 #[cfg(test)]
 pub mod testing;
 #[cfg(test)]
@@ -58,15 +65,20 @@ mod version;
 pub use agree::{Agreement, Disagreement};
 pub use autoinc::{counter, push_counter, set_counter};
 pub use buffered::{Merged, merge_change_buffer};
+pub use bulk::{BulkLoad, LoadError, UniqueCheck};
 pub use codec::Template;
 pub use delete::delete;
 pub use insert::{InsertMode, insert, insert_tuple};
 pub use lock_row::lock_table;
+pub use maker::{EntryMaker, Leaf};
 pub use observer::{IndexObserver, Observed};
 pub use op::{Op, Patience, Workspace};
-pub use purge::purge_record;
+pub use point::read_key;
+pub use purge::{Purging, purge_record};
 pub use read::{Find, Locking, Reader, Rows};
 pub use remove::{DictTables, HasTrees, Tables};
 pub use rollback::{rollback, rollback_to};
-pub use scan::{Cursor, Start, read_key};
+pub use scan::{Cursor, Start};
+pub use sort::{Item, Sorted, Sorter};
+pub use sort_run::SortPlace;
 pub use update::{update, update_fields};

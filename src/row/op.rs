@@ -103,9 +103,10 @@ pub(super) enum How {
 impl<'e> Op<'e> {
     /// Waits for a lock, with no latch held.
     ///
-    /// Errors: `LockWaitTimeout`, also at once; `Deadlock`, `Interrupted`, `Stopped`.
+    /// Errors: `LockWaitTimeout`, also at once; `LockTableFull`, `Deadlock`, `Interrupted`, `Stopped`.
     pub(super) fn wait(&self, wait: &Arc<Wait>) -> Result<()> {
         let locks = &self.trx.system().locks;
+        wait.check_refused()?;
         match self.patience {
             Patience::NoWait | Patience::SkipLocked => {
                 locks.cancel(wait);

@@ -4,9 +4,10 @@
 use super::op::How;
 use crate::format::record::DELETED;
 use crate::mtr::Mtr;
+use crate::page::layout::corrupt;
 use crate::page::update::fits_in_place;
 use crate::page::{RecordView, SearchMode};
-use crate::schema::Tuple;
+use crate::schema::{FieldRef, Tuple};
 use crate::tree::{Change, Guess, Intent, Path, Position, Scratch, Seek, Tree};
 use crate::words::Result;
 
@@ -84,12 +85,25 @@ pub(super) fn placement(
     let record = RecordView::new(view, at.rec, tree.index(), &mut scratch.offsets)?;
     let fits = |&f: &u16| fits_in_place(&record, usize::from(f), new.field(usize::from(f)));
     if changed.iter().all(fits) {
+        // They change, too, and are never NULL, off-page or of another length.
+        let stamp: [&[u8]; 2] = [&[0; 6], &[0; 7]];
+        let takes = |(f, bytes)| fits_in_place(&record, usize::from(f), FieldRef::Bytes(bytes));
+        if !system_fields(tree).zip(stamp).all(takes) {
+            let why = format!("the system columns of the record at {}", at.rec.at());
+            return Err(corrupt(view, why));
+        }
         return Ok(Placement::InPlace);
     }
     match tree.replacement_fits(mtr, at, new, scratch)? {
         true => Ok(Placement::OnPage),
         false => Ok(Placement::Restructure),
     }
+}
+
+/// DB_TRX_ID and DB_ROLL_PTR of a clustered record.
+fn system_fields(tree: &Tree) -> impl Iterator<Item = u16> + Clone {
+    let first = tree.index().trx_id_field;
+    first.into_iter().flat_map(|f| [f, f + 1])
 }
 
 /// Puts `new`, stamped, into the place of the record, with its delete mark.
@@ -104,12 +118,7 @@ pub(super) fn put(
 ) -> Result<()> {
     match (placement, &mut spot.path) {
         (Placement::InPlace, _) => {
-            let system = tree
-                .index()
-                .trx_id_field
-                .into_iter()
-                .flat_map(|f| [f, f + 1]);
-            let fields = changed.iter().copied().chain(system);
+            let fields = changed.iter().copied().chain(system_fields(tree));
             let changes = fields.map(|f| (usize::from(f), new.field(usize::from(f))));
             let written = tree.update_in_place(mtr, &spot.at, changes, scratch)?;
             assert!(written, "what fitted in place does so still");

@@ -2,7 +2,7 @@
 
 use super::entry;
 use super::insert::secondary_trees;
-use super::remove::{Tables, Undoing, remove};
+use super::remove::{Seen, Tables, Undoing, remove};
 use super::undo_row;
 use crate::format::blob::BlobRef;
 use crate::format::record::DELETED;
@@ -12,7 +12,7 @@ use crate::format::undo_record::{
 use crate::mtr::{Mtr, PageCtx};
 use crate::page::{Offsets, RecordView, SearchMode};
 use crate::schema::Tuple;
-use crate::tree::{Intent, Seek, Tree};
+use crate::tree::{Guess, Intent, Seek, Tree};
 use crate::trx::TrxSystem;
 use crate::words::{Error, Result, RollPtr};
 
@@ -28,6 +28,28 @@ pub fn purge_record(
     roll_ptr: RollPtr,
     record: &UndoRecord<'_>,
 ) -> Result<()> {
+    Purging::new(ctx, sys, tables).record(roll_ptr, record)
+}
+
+/// Purge of many records, with memory that is reused.
+pub struct Purging<'e>(Undoing<'e>);
+
+impl<'e> Purging<'e> {
+    /// Purges rows of the tables that `tables` opens.
+    pub fn new(ctx: &'e PageCtx, sys: &'e TrxSystem, tables: &'e dyn Tables) -> Purging<'e> {
+        Purging(Undoing::new(ctx, sys, tables))
+    }
+
+    /// As `purge_record`.
+    ///
+    /// Errors: as there.
+    pub fn record(&mut self, roll_ptr: RollPtr, record: &UndoRecord<'_>) -> Result<()> {
+        purge_with(&mut self.0, roll_ptr, record)
+    }
+}
+
+fn purge_with(undoing: &mut Undoing<'_>, roll_ptr: RollPtr, record: &UndoRecord<'_>) -> Result<()> {
+    let (ctx, sys, tables) = (undoing.ctx, undoing.sys, undoing.tables);
     if !record.kind.has_old_version() {
         return Ok(());
     }
@@ -42,12 +64,11 @@ pub fn purge_record(
     };
     let trees = table.trees();
     let update = record.update(trees[0].index().n_uniq as usize)?;
-    let mut undoing = Undoing::new(ctx, sys, tables);
     undo_row::key_of(update.key.clone(), &mut undoing.key)?;
     if entries {
-        let known = partial_row(&mut undoing, trees, &update)?;
+        let known = partial_row(undoing, trees, &update)?;
         for tree in secondary_trees(trees) {
-            remove_entry(&mut undoing, trees, tree, &known, &update, is_delete)?;
+            remove_entry(undoing, trees, tree, &known, &update, is_delete)?;
         }
     }
     if is_delete {
@@ -139,19 +160,15 @@ fn remove_entry(
     let mut scratch = std::mem::take(&mut undoing.scratch);
     let mut offsets = Offsets::new();
     let saved = undoing.old.clone();
-    let done = remove(ctx, tree, &wanted, &mut scratch, &mut |mtr, record| {
-        if !record.is_deleted() {
+    let mut leaf = Guess::default();
+    let mut wants = |mtr: &mut Mtr<'_>, seen: Seen| {
+        if !seen.is_deleted {
             return Ok(false);
         }
-        Ok(!is_needed(
-            undoing,
-            mtr,
-            trees,
-            tree,
-            &wanted,
-            &mut offsets,
-        )?)
-    });
+        let needed = is_needed(undoing, mtr, trees, tree, &wanted, &mut offsets)?;
+        Ok(!needed)
+    };
+    let done = remove(ctx, tree, &wanted, &mut leaf, &mut scratch, &mut wants);
     undoing.old = saved;
     undoing.scratch = scratch;
     done.map(|_| ())

@@ -15,7 +15,7 @@ use crate::mtr::{Mtr, PageCtx, retry};
 use crate::page::{Offsets, RecordView, SearchMode};
 use crate::schema::{FieldRef, Tuple, system};
 use crate::sync::Arc;
-use crate::tree::{Change, Intent, Scratch, Seek, Tree};
+use crate::tree::{Change, Guess, Intent, Scratch, Seek, Tree};
 use crate::trx::{TrxState, TrxSystem};
 use crate::words::{Error, Result, RollPtr, SpaceId, TableId, TrxId};
 
@@ -91,6 +91,8 @@ pub(super) struct Undoing<'e> {
     pub(super) offsets: Offsets,
     /// Clustered key of the row.
     pub(super) key: Tuple,
+    /// The leaf on which it was found last.
+    pub(super) leaf: Guess,
     /// The row as it is.
     pub(super) row: Tuple,
     pub(super) fetched: Fetched,
@@ -109,6 +111,7 @@ impl<'e> Undoing<'e> {
             scratch: Scratch::default(),
             offsets: Offsets::new(),
             key: Tuple::new(),
+            leaf: Guess::default(),
             row: Tuple::new(),
             fetched: Fetched::default(),
             old: Tuple::new(),
@@ -124,13 +127,16 @@ impl<'e> Undoing<'e> {
         let Undoing {
             ctx,
             key,
+            leaf,
             row,
             offsets,
             fetched,
             ..
         } = self;
+        // The record before may have been of another table.
+        *leaf = Guess::default();
         let (found, _) = retry(ctx, None, |mtr| {
-            let at = tree.seek(mtr, Seek::Key(key, SearchMode::LessOrEqual), Intent::Read)?;
+            let at = tree.seek_near(mtr, key, Intent::Read, leaf)?;
             if usize::from(at.low_match) != key.len() {
                 return Ok(false);
             }
@@ -156,10 +162,14 @@ impl<'e> Undoing<'e> {
             self.free_field(tree, field, roll_ptr, false)?;
         }
         let Undoing {
-            ctx, key, scratch, ..
+            ctx,
+            key,
+            leaf,
+            scratch,
+            ..
         } = self;
-        let same = |record: &RecordView<'_>| record.roll_ptr() == Some(roll_ptr);
-        remove(ctx, tree, key, scratch, &mut |_, record| Ok(same(record)))?;
+        let same = |seen: Seen| seen.roll_ptr == Some(roll_ptr);
+        remove(ctx, tree, key, leaf, scratch, &mut |_, seen| Ok(same(seen)))?;
         Ok(())
     }
 
@@ -259,25 +269,37 @@ pub(super) fn seen_by_all(sys: &TrxSystem, id: TrxId) -> bool {
     }
 }
 
-/// Removes the record with `key`, if it is there and `wanted` says so; true if it did.
+/// What `remove` tells of the record that it is about to remove.
+#[derive(Clone, Copy)]
+pub(super) struct Seen {
+    /// It is delete-marked.
+    pub(super) is_deleted: bool,
+    /// Its latest undo record, in a clustered tree.
+    pub(super) roll_ptr: Option<RollPtr>,
+}
+
+/// Removes the record with `key`, if it is there and `wanted` – which may latch other pages – says so;
+/// true if it did. `leaf`: where it may be found.
 pub(super) fn remove<'e>(
     ctx: &'e PageCtx,
     tree: &Tree,
     key: &Tuple,
+    leaf: &mut Guess,
     scratch: &mut Scratch,
-    wanted: &mut dyn FnMut(&mut Mtr<'e>, &RecordView<'_>) -> Result<bool>,
+    wanted: &mut dyn FnMut(&mut Mtr<'e>, Seen) -> Result<bool>,
 ) -> Result<bool> {
-    let mut copy = Vec::new();
     system_change(ctx, tree, 0, |mtr, how| {
-        let mut spot = place::find(tree, mtr, key, how, Change::Delete)?;
+        let mut spot = place::find_near(tree, mtr, key, how, Change::Delete, leaf)?;
         if usize::from(spot.at.low_match) != key.len() {
             return Ok(Step::Done(false));
         }
-        // The page is copied so that the check may latch other pages.
-        copy.clear();
-        copy.extend_from_slice(mtr.view(spot.at.page));
-        let record = RecordView::new(&copy, spot.at.rec, tree.index(), &mut scratch.offsets)?;
-        if !wanted(mtr, &record)? {
+        let view = mtr.view(spot.at.page);
+        let record = RecordView::new(view, spot.at.rec, tree.index(), &mut scratch.offsets)?;
+        let seen = Seen {
+            is_deleted: record.is_deleted(),
+            roll_ptr: record.roll_ptr(),
+        };
+        if !wanted(mtr, seen)? {
             return Ok(Step::Done(false));
         }
         match &mut spot.path {

@@ -17,7 +17,7 @@ use crate::mtr::{CriticalSection, PageCtx, retry};
 use crate::os::planted;
 use crate::page::RecordView;
 use crate::schema::{FieldRef, Tuple};
-use crate::tree::{Change, Tree};
+use crate::tree::{Change, Guess, Tree};
 use crate::trx::Trx;
 use crate::undo::{self, Position};
 use crate::words::{Error, Result, RollPtr, TrxId, UndoNo};
@@ -147,9 +147,18 @@ fn undo_one(
             }
             undo_update(undoing, trees, id, roll_ptr, record, &update)
         }
-        // Instant metadata and bulk loads are undone by those who write them.
-        UndoKind::RenameTable | UndoKind::InsertMetadata | UndoKind::Empty => Ok(()),
+        UndoKind::Empty => undo_load(undoing.ctx, trees),
+        // Instant metadata is undone by those who write it.
+        UndoKind::RenameTable | UndoKind::InsertMetadata => Ok(()),
     }
+}
+
+/// The table was empty: it is locked since, so all that is there goes.
+fn undo_load(ctx: &PageCtx, trees: &[Tree]) -> Result<()> {
+    for tree in secondary_trees(trees) {
+        tree.make_empty(ctx)?;
+    }
+    trees[0].make_empty(ctx)
 }
 
 fn old_version(undoing: &mut Undoing<'_>, trees: &[Tree], update: &UndoUpdate<'_>) -> Result<()> {
@@ -175,6 +184,7 @@ fn undo_insert(undoing: &mut Undoing<'_>, trees: &[Tree], roll_ptr: RollPtr) -> 
             undoing.ctx,
             tree,
             &made,
+            &mut Guess::default(),
             &mut undoing.scratch,
             &mut |_, _| Ok(true),
         )?;
@@ -297,7 +307,10 @@ fn undo_entries(
                 mark_entry(ctx, tree, &new, id)?;
             }
             false => {
-                remove(ctx, tree, &new, &mut undoing.scratch, &mut |_, _| Ok(true))?;
+                let leaf = &mut Guess::default();
+                remove(ctx, tree, &new, leaf, &mut undoing.scratch, &mut |_, _| {
+                    Ok(true)
+                })?;
             }
         }
     }

@@ -72,6 +72,8 @@ pub struct Cursor {
     /// Clustered key of the current row.
     pub(super) current: Tuple,
     pub(super) has_current: bool,
+    /// It is the key of `stored`, and not in `current`.
+    pub(super) current_is_stored: bool,
     /// The row handed out last, on the leaf that is held: its key is not in `current` yet.
     pub(super) unnoted: Option<RecOffset>,
     /// Rows that are locked by others are shown as last committed (READ COMMITTED only).
@@ -130,6 +132,7 @@ impl Cursor {
             same: Same::Any,
             current: Tuple::new(),
             has_current: false,
+            current_is_stored: false,
             unnoted: None,
             semi_consistent: false,
             shown_unlocked: false,
@@ -139,24 +142,20 @@ impl Cursor {
         }
     }
 
-    /// A cursor as `new` makes one, with the memory of this one.
-    pub fn begin_anew(self, index: usize) -> Cursor {
-        let Cursor {
-            mut stored,
-            last,
-            mut key,
-            current,
-            ..
-        } = self;
-        stored.clear();
-        key.clear();
-        Cursor {
-            stored,
-            last,
-            key,
-            current,
-            ..Cursor::new(index)
-        }
+    /// Stands nowhere in index `index`, as a new one does, but keeps its memory.
+    pub fn begin_anew(&mut self, index: usize) {
+        self.index = index;
+        self.stored.clear();
+        self.key.clear();
+        self.same = Same::Any;
+        self.has_current = false;
+        self.current_is_stored = false;
+        self.unnoted = None;
+        self.semi_consistent = false;
+        self.shown_unlocked = false;
+        self.repeat = false;
+        self.new_locks = (false, false);
+        self.locked = RecordMode::S_RECORD;
     }
 
     /// Shows rows that others hold locked as they were last committed, at READ COMMITTED, in
@@ -182,8 +181,8 @@ impl Cursor {
         if let (true, Some(key)) = (entry, self.stored.key()) {
             lock_row::unlock(op, &trees[self.index], key, self.locked)?;
         }
-        if row && self.has_current {
-            lock_row::unlock(op, &trees[0], &self.current, self.locked)?;
+        if let (true, Some(key)) = (row, self.current()) {
+            lock_row::unlock(op, &trees[0], key, self.locked)?;
         }
         Ok(())
     }
@@ -200,7 +199,10 @@ impl Cursor {
 
     /// Clustered key of the row read last.
     pub fn current(&self) -> Option<&Tuple> {
-        self.has_current.then_some(&self.current)
+        match self.current_is_stored {
+            true => self.stored.key().filter(|_| self.has_current),
+            false => self.has_current.then_some(&self.current),
+        }
     }
 
     /// True once it stands somewhere.
@@ -219,6 +221,11 @@ impl Cursor {
         start: Start,
         rows: &mut Rows<'_>,
     ) -> Result<()> {
+        self.has_current = false;
+        self.current_is_stored = false;
+        if self.fetch_point(op, reader, start, rows)? {
+            return Ok(());
+        }
         let sight = Sight::of(op, reader.locking);
         self.choose_match(start);
         let call = self.call(op, reader, &sight, start);
@@ -231,7 +238,6 @@ impl Cursor {
             let exclusive = reader.locking == Locking::Exclusive;
             lock_row::intend(op, reader.work, table, exclusive)?;
         }
-        self.has_current = false;
         let goes_on = matches!(start, Start::Next | Start::Prev | Start::NextSame);
         self.repeat = std::mem::take(&mut self.shown_unlocked) && goes_on;
         let mut from = start;
@@ -426,6 +432,7 @@ impl Cursor {
             match self.examine(op, reader, mtr, call, &at, rows)? {
                 Verdict::Beyond => return Ok(Reached::End),
                 Verdict::Wait(wait) if op.patience == Patience::SkipLocked => {
+                    wait.check_refused()?;
                     op.trx.system().locks.cancel(&wait);
                 }
                 Verdict::Wait(wait) => return Ok(Reached::Wait(wait)),
@@ -569,27 +576,5 @@ fn end_of(start: Start, rows: &Rows<'_>) -> Error {
     match start {
         Start::Key(_) if rows.count == 0 => Error::KeyNotFound,
         _ => Error::EndOfFile,
-    }
-}
-
-/// Reads the row with clustered key `key` (`Template::key_of_position`) into `row`.
-///
-/// Errors: `KeyNotFound`; those of `Op::wait`; damage.
-pub fn read_key(
-    op: &mut Op<'_>,
-    reader: &mut Reader<'_>,
-    key: &Tuple,
-    row: &mut [u8],
-) -> Result<()> {
-    if reader.locking != Locking::None {
-        let table = reader.trees[0].table().id;
-        let exclusive = reader.locking == Locking::Exclusive;
-        lock_row::intend(op, reader.work, table, exclusive)?;
-    }
-    let sight = Sight::of(op, reader.locking);
-    reader.work.key.clone_from(key);
-    match look_up(op, reader, &sight, &Via::Key, &mut Rows::one(row))? {
-        true => Ok(()),
-        false => Err(Error::KeyNotFound),
     }
 }

@@ -10,8 +10,7 @@ use crate::format::column::ColumnType;
 use crate::host::callbacks::SessionCtx;
 use crate::host::collation::BytesOnly;
 use crate::host::image::{
-    BlobHeap, BlobRef, ColumnKind, ImageColumn, ImageKey, ImageKeyPart, KeyKind, RowIn, TableImage,
-    little_endian,
+    BlobHeap, BlobRef, ColumnKind, ImageColumn, ImageKey, KeyKind, RowIn, TableImage, little_endian,
 };
 use crate::lock::LockTable;
 use crate::mtr::testing::SPACE;
@@ -70,45 +69,21 @@ pub fn column(
         ColumnKind::LongBlob => 4,
         _ => 0,
     };
+    let octets = match kind.is_blob() {
+        true => 0,
+        false => length - u32::from(length_bytes),
+    };
     ImageColumn {
-        name: name.into(),
-        kind,
-        offset,
-        length,
-        octets: if kind.is_blob() {
-            0
-        } else {
-            length - u32::from(length_bytes)
-        },
-        collation: 63,
-        null_offset: 0,
+        octets,
         null_mask,
         length_bytes,
-        decimals: 0,
-        precision: 0,
-        unsigned: false,
         not_null: null_mask == 0,
-        auto_increment: false,
-        is_virtual: false,
-        is_generated_stored: false,
-        is_row_start: false,
-        is_row_end: false,
-        blob_no: 0,
+        ..ImageColumn::plain(name, kind, offset, length)
     }
 }
 
 /// The host's template.
 pub fn image() -> TableImage {
-    let key = |name: &str, kind, column, length| ImageKey {
-        name: name.into(),
-        kind,
-        parts: [ImageKeyPart {
-            column,
-            length,
-            descending: false,
-        }]
-        .into(),
-    };
     let columns = vec![
         column("id", ColumnKind::Long, 1, 4, 0),
         column("a", ColumnKind::Long, 5, 4, 1),
@@ -116,10 +91,10 @@ pub fn image() -> TableImage {
         column("b", ColumnKind::LongBlob, 210, 12, 4),
     ];
     let keys = vec![
-        key("PRIMARY", KeyKind::Primary, 0, 4),
-        key("v", KeyKind::Unique, 2, 200),
-        key("a", KeyKind::Plain, 1, 4),
-        key("b", KeyKind::Plain, 3, 20),
+        ImageKey::of_column("PRIMARY", KeyKind::Primary, 0, 4),
+        ImageKey::of_column("v", KeyKind::Unique, 2, 200),
+        ImageKey::of_column("a", KeyKind::Plain, 1, 4),
+        ImageKey::of_column("b", KeyKind::Plain, 3, 20),
     ];
     TableImage::new(columns, keys, ROW_BYTES as u32, 1).expect("a sound template")
 }
@@ -387,6 +362,39 @@ impl Session<'_> {
             )
         });
         self.undo_if_failed(start, done)
+    }
+
+    /// Loads rows with sort buffers of `buffer` bytes; `None` if they must go in one by one. After an error
+    /// the load is rolled back.
+    pub fn load(&mut self, rows: &[Row], buffer: usize) -> Result<Option<u64>, LoadError> {
+        let start = self.trx.next_undo_no();
+        let template = &self.bed.template;
+        let ctx = self.bed.ctx();
+        let (vfs, dir) = (ctx.spaces.vfs(), &ctx.spaces.places().data_dir);
+        let place = SortPlace::new(vfs, dir, buffer, &ctx.sort_bytes);
+        let mut failed = None;
+        let done = self.with(|op, trees, work| {
+            let Some(mut load) = BulkLoad::begin(op, trees, place, 100)? else {
+                return Ok(None);
+            };
+            for row in rows {
+                let (image, blob) = (encode(row), row.b.clone().unwrap_or_default());
+                let row = RowIn {
+                    image: &image,
+                    blobs: &[&blob],
+                };
+                load.add(op, trees, template, work, row, &|| Ok(0))?;
+            }
+            load.finish(op, trees).map(Some).map_err(|error| {
+                let plain = error.error.clone();
+                failed = Some(error);
+                plain
+            })
+        });
+        if done.is_err() {
+            self.rollback_to(start);
+        }
+        done.map_err(|error| failed.unwrap_or(LoadError { error, key: None }))
     }
 
     fn undo_if_failed(&mut self, start: UndoNo, done: Result<()>) -> Result<()> {

@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 
 use super::testing::{Bed, Row, Session};
 use super::*;
+use crate::mtr::Mode;
+use crate::mtr::testing::SPACE;
+use crate::page::layout;
+use crate::sync::Rank;
 use crate::trx::Isolation;
-use crate::words::{Error, TableId};
+use crate::words::{Error, PageId, TableId};
 
 /// xorshift64*: a seed gives the same run again.
 struct Random(u64);
@@ -510,4 +514,64 @@ fn a_table_that_this_version_cannot_change_is_no_dropped_one_for_rollback() {
     }
     assert!(refused > 0 && unknown > 0);
     assert!(matches!(tables.open(TableId(1 << 40)), Ok(None)));
+}
+
+/// A record whose DB_TRX_ID or DB_ROLL_PTR was NULL or of another length was changed in place without a look
+/// at them: a panic.
+#[test]
+fn a_record_with_damaged_system_columns_is_an_error_to_whoever_changes_it() {
+    // ROW_FORMAT=REDUNDANT: ends of fields stand in front of the six bytes of the header, backwards.
+    for (field, end) in [(1, 0x80 | 10), (2, 0x80 | 17), (1, 9)] {
+        let bed = Bed::new(64, false);
+        let mut w = bed.session();
+        w.begin(Isolation::RepeatableRead);
+        w.insert(&row(1, 5, "five")).expect("a row");
+        w.commit();
+        let root = PageId::new(SPACE, bed.trees()[0].index().root);
+        let mut mtr = bed.undo.pages.mtr();
+        let page = mtr.get(root, Mode::X, Rank::None).expect("in the pool");
+        let mut records = layout::records(mtr.view(page));
+        let at = records.next().expect("one").expect("sound").at() - 6 - (field + 1);
+        mtr.write(page, at, &[end]);
+        mtr.commit();
+        w.begin(Isolation::RepeatableRead);
+        let done = w.update(1, &row(1, 6, "five"));
+        assert!(
+            matches!(done, Err(Error::Corrupt(_))),
+            "{field} {end}: {done:?}"
+        );
+        w.rollback();
+    }
+}
+
+#[test]
+fn a_transaction_that_finds_no_room_for_its_locks_is_told_so_whatever_its_patience() {
+    let bed = Bed::new(128, true);
+    let mut a = bed.session();
+    a.begin(Isolation::RepeatableRead);
+    for id in [10, 20, 30] {
+        a.insert(&row(id, id, &format!("v{id}"))).expect("inserted");
+    }
+    a.commit();
+    for patience in [
+        Patience::SkipLocked,
+        Patience::NoWait,
+        Patience::AtMost(std::time::Duration::from_secs(9)),
+    ] {
+        a.patience = patience;
+        a.begin(Isolation::RepeatableRead);
+        a.insert(&row(15, 15, "v15")).expect("it needs no lock");
+        bed.sys.locks.set_memory_limit(0);
+        let full = Err(Error::LockTableFull);
+        assert_eq!(a.scan(0, true, Locking::Exclusive).map(drop), full);
+        assert_eq!(a.update(20, &row(20, 1, "x")), full);
+        let plain = a.scan(0, true, Locking::None).expect("no locks");
+        assert_eq!(plain.len(), 4);
+        // Undoing needs none.
+        a.rollback();
+        bed.sys.locks.set_memory_limit(u64::MAX);
+        let locked = a.scan(0, true, Locking::Exclusive).expect("there is room");
+        assert_eq!(locked.len(), 3);
+        a.commit();
+    }
 }

@@ -360,6 +360,7 @@ pub(super) fn mark_deleted(
         tree: scratch,
         old,
         key,
+        leaf,
         ordering,
         old_fetched,
         ..
@@ -374,7 +375,7 @@ pub(super) fn mark_deleted(
         prefixes: old_fetched,
     };
     op.change(tree, change.bytes_max(), 0, |trx, mtr, how| {
-        let spot = place::find(tree, mtr, key, how, TreeChange::Both)?;
+        let spot = place::find_near(tree, mtr, key, how, TreeChange::Both, leaf)?;
         if usize::from(spot.at.low_match) != key.len() {
             return Err(Error::RecordChanged);
         }

@@ -98,7 +98,9 @@ impl TableDef {
         self.indexes.insert(0, clustered);
     }
 
-    fn can_be_clustered(&self, index: &IndexDef) -> bool {
+    /// True if a server would take the key for the primary one of a table that has none: unique, of whole
+    /// columns that are NOT NULL.
+    pub fn can_be_clustered(&self, index: &IndexDef) -> bool {
         index.ty.has(IndexType::UNIQUE)
             && !index.ty.has(IndexType::FULLTEXT | IndexType::SPATIAL)
             && index.parts.iter().all(|part| match part.column {

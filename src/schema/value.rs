@@ -79,7 +79,7 @@ pub enum TupleKind {
 /// An index entry that owns its bytes, made to be cleared and filled again without allocating.
 ///
 /// As a search key it may have fewer fields than the index: only those are compared.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(PartialEq, Eq, Debug, Default)]
 pub struct Tuple {
     slots: Vec<Slot>,
     data: Vec<u8>,
@@ -87,6 +87,25 @@ pub struct Tuple {
     pub info_bits: u8,
     /// Leaf record, node pointer or metadata record.
     pub kind: TupleKind,
+}
+
+impl Clone for Tuple {
+    fn clone(&self) -> Tuple {
+        Tuple {
+            slots: self.slots.clone(),
+            data: self.data.clone(),
+            info_bits: self.info_bits,
+            kind: self.kind,
+        }
+    }
+
+    /// Into the memory that is there, which a derived one would give back.
+    fn clone_from(&mut self, other: &Tuple) {
+        self.slots.clone_from(&other.slots);
+        self.data.clone_from(&other.data);
+        self.info_bits = other.info_bits;
+        self.kind = other.kind;
+    }
 }
 
 impl Tuple {

@@ -78,7 +78,7 @@ pub static SETTINGS: [Definition; 142] = [
         "Smallest size of the pool under memory pressure."),
     def("innodb_buffer_pool_size_max", STATIC,
         Uint(8_796_093_022_208, 8_388_608, 18_446_744_073_701_163_008, 8_388_608),
-        "Largest size that innodb_buffer_pool_size may be set to while running."),
+        "Largest size that innodb_buffer_pool_size may be set to while running; the memory of the machine counts, too."),
     def("innodb_change_buffer_max_size", DYNAMIC | IGNORED,
         Uint(25, 0, 50, 0),
         "Accepted; changes are never buffered."),

@@ -78,6 +78,28 @@ impl Space {
         }
     }
 
+    /// Reads neighbouring physical pages from `first` on, in one transfer where the system can.
+    ///
+    /// Errors: as `read_page`, of any of them; then none may be used.
+    pub fn read_pages(&self, first: PageNo, pages: &mut [&mut [u8]]) -> Result<()> {
+        let bytes = self.geometry().physical_bytes();
+        assert!(
+            pages.iter().all(|page| page.len() == bytes) && !pages.is_empty(),
+            "whole pages"
+        );
+        let _guard = self.begin_io()?;
+        let (file, offset) = self.place(first)?;
+        let (last_file, _) = self.place(PageNo(first.0 + pages.len() as u32 - 1))?;
+        if std::ptr::addr_eq(&*file, &*last_file) {
+            return file.read_parts_at(pages, offset);
+        }
+        for (page, number) in pages.iter_mut().zip(first.0..) {
+            let (file, offset) = self.place(PageNo(number))?;
+            file.read_at(page, offset)?;
+        }
+        Ok(())
+    }
+
     /// Writes a physical page. Not durable before `sync`. A full device is `Error::NoSpace`: the
     /// caller waits and tries again (the page was allocated, so this is rare); any other error
     /// fails the tablespace.
@@ -136,9 +158,7 @@ impl Space {
             Turn::Reached => Ok(()),
             Turn::Failed => {
                 self.check_usable()?;
-                Err(Error::Stopped(
-                    format!("{} failed to be synced", self.path()).into(),
-                ))
+                Err(Error::FileFailed(self.path().into()))
             }
             Turn::Leader => self.sync_as_leader(&files),
         }

@@ -64,6 +64,8 @@ pub struct Space {
     /// Syncs, by the number of writes they cover.
     pub(super) syncs: GroupLock,
     reserved: Reserved,
+    /// Its device is asked once.
+    rotates: Once<bool>,
     /// What its pages go through on their way out and in.
     pub(super) transform: Once<Arc<dyn PageTransform>>,
 }
@@ -106,6 +108,7 @@ impl Space {
                 pages: AtomicU32::new(0),
                 growing: Mutex::new(Rank::Space, ()),
             },
+            rotates: Once::new(),
             transform: Once::new(),
         }
     }
@@ -131,6 +134,15 @@ impl Space {
     #[inline]
     pub fn flags(&self) -> SpaceFlags {
         self.flags
+    }
+
+    /// True if it lies on a disk that rotates.
+    pub fn rotates(&self) -> bool {
+        let ask = || {
+            let parts = self.parts.read();
+            parts.first().is_some_and(|part| part.file.rotates())
+        };
+        *self.rotates.get_or_init(ask)
     }
 
     /// Page and extent sizes.
@@ -222,13 +234,7 @@ impl Space {
     pub fn check_usable(&self) -> Result<()> {
         match self.state() {
             State::Normal => Ok(()),
-            State::Failed => Err(Error::Stopped(
-                format!(
-                    "{} failed to be written; restart to recover it",
-                    self.path()
-                )
-                .into(),
-            )),
+            State::Failed => Err(Error::FileFailed(self.path().into())),
             State::Deleting => Err(Error::TablespaceMissing(self.name().as_ref().into())),
         }
     }

@@ -175,10 +175,10 @@ fn a_failed_sync_fails_the_tablespace_for_good_and_no_other() {
     assert!(matches!(bad.sync(), Err(Error::Io(_))));
     assert_eq!(bad.state(), State::Failed);
     // The device would say yes now; nobody asks it.
-    assert!(matches!(bad.sync(), Err(Error::Stopped(_))));
+    assert!(matches!(bad.sync(), Err(Error::FileFailed(_))));
     assert!(matches!(
         bad.write_page(PageNo(0), &page),
-        Err(Error::Stopped(_))
+        Err(Error::FileFailed(_))
     ));
     good.write_page(PageNo(1), &page).unwrap();
     good.sync().unwrap();

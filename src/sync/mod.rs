@@ -12,7 +12,7 @@
 //!
 //! Latches: this is where they are made.
 //! Crash:   nothing here is on disk.
-//! Read:    order.rs, latch.rs, mutex.rs, gate.rs, watermark.rs, ring.rs, group.rs, prefetch.rs.
+//! Read:    order.rs, latch.rs, mutex.rs, gate.rs, watermark.rs, ring.rs, group.rs, notice.rs, prefetch.rs.
 
 pub mod event;
 pub mod futex;
@@ -20,6 +20,7 @@ pub mod gate;
 pub mod group;
 pub mod latch;
 pub mod mutex;
+pub mod notice;
 pub mod once;
 pub mod order;
 pub mod prefetch;
@@ -36,6 +37,7 @@ pub use gate::{Gate, GateGuard};
 pub use group::{GroupLock, Turn};
 pub use latch::{Latch, Mode};
 pub use mutex::{Condvar, Mutex, MutexGuard};
+pub use notice::Notice;
 pub use once::Once;
 pub use order::Rank;
 pub use prefetch::prefetch;

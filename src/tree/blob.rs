@@ -21,6 +21,9 @@ const PARTS_MAX: u32 = 1 << 21;
 const REF_PAGE: usize = 4;
 const REF_LEN_LOW: usize = 16;
 
+/// Latches the record's page and tells where in it the reference stands.
+type Link<'l, 'a> = dyn FnMut(&mut Mtr<'a>) -> Result<(PageRef, usize)> + 'l;
+
 impl Tree {
     /// Appends the off-page part that `reference` names to `out`. The mtr may hold the record's
     /// page: BLOB pages are read under it (docs/latch-order.md).
@@ -91,8 +94,25 @@ impl Tree {
         &self,
         ctx: &'a PageCtx,
         data: &[u8],
-        link: &mut dyn FnMut(&mut Mtr<'a>) -> Result<(PageRef, usize)>,
+        link: &mut Link<'_, 'a>,
     ) -> Result<()> {
+        self.write_chain(ctx, data, Some(link)).map(|_| ())
+    }
+
+    /// Writes `data`, which is not empty, as a chain to which nothing leads yet: for a record that a bulk
+    /// load has still to write. Returns the reference for it.
+    ///
+    /// Errors: as `write_blob`; the parts written so far are freed with the tree.
+    pub fn write_blob_ahead(&self, ctx: &PageCtx, data: &[u8]) -> Result<BlobRef> {
+        self.write_chain(ctx, data, None)
+    }
+
+    fn write_chain<'a>(
+        &self,
+        ctx: &'a PageCtx,
+        data: &[u8],
+        mut link: Option<&mut Link<'_, 'a>>,
+    ) -> Result<BlobRef> {
         let part_max = part_bytes_max(ctx.page_size());
         let mut first: Option<PageNo> = None;
         let mut last: Option<PageNo> = None;
@@ -104,7 +124,7 @@ impl Tree {
                 // Before the record's page: a structure change that waits for the root holds readers
                 // up who already wait for that page.
                 let segment = self.segments(mtr)?.of_level(0);
-                let (record, at) = link(mtr)?;
+                let place = link.as_mut().map(|link| link(mtr)).transpose()?;
                 let before = last
                     .map(|p| mtr.get_reading(self.page(p), Mode::X, Rank::IndexPage))
                     .transpose()?;
@@ -121,14 +141,17 @@ impl Tree {
                 }
                 let head = self.page(first.unwrap_or(id_no));
                 let reference = BlobRef::new(head, (done + part.len()) as u32);
-                mtr.write(record, at, &reference.to_bytes());
+                if let Some((record, at)) = place {
+                    mtr.write(record, at, &reference.to_bytes());
+                }
                 Ok(id_no)
             })?;
             first.get_or_insert(page);
             last = Some(page);
             done += part.len();
         }
-        Ok(())
+        let head = first.ok_or_else(|| Error::internal("an off-page value without bytes"))?;
+        Ok(BlobRef::new(self.page(head), done as u32))
     }
 
     fn fill_part(&self, mtr: &mut Mtr<'_>, id: PageId, data: &[u8]) -> Result<()> {
@@ -150,7 +173,7 @@ impl Tree {
         &self,
         ctx: &'a PageCtx,
         reference: BlobRef,
-        link: &mut dyn FnMut(&mut Mtr<'a>) -> Result<(PageRef, usize)>,
+        link: &mut Link<'_, 'a>,
     ) -> Result<()> {
         self.free_chain(ctx, reference, link)
             .map_err(|e| self.named(e))
@@ -162,7 +185,7 @@ impl Tree {
         &self,
         ctx: &'a PageCtx,
         reference: BlobRef,
-        link: &mut dyn FnMut(&mut Mtr<'a>) -> Result<(PageRef, usize)>,
+        link: &mut Link<'_, 'a>,
     ) -> Result<()> {
         if reference.is_unwritten() || reference.page().page == PageNo::NONE {
             return Ok(());
@@ -199,7 +222,7 @@ impl Tree {
         &self,
         ctx: &'a PageCtx,
         reference: BlobRef,
-        link: &mut dyn FnMut(&mut Mtr<'a>) -> Result<(PageRef, usize)>,
+        link: &mut Link<'_, 'a>,
     ) -> Result<()> {
         if reference.is_unwritten() || reference.page().page == PageNo::NONE {
             return Ok(());

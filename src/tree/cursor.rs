@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 
 use super::Tree;
+use super::point::Point;
 use super::search::{Guess, Intent, Position, Seek};
 use crate::mtr::Mtr;
 use crate::page::SearchMode;
@@ -88,6 +89,14 @@ impl StoredPosition {
         self.leaf = Guess::at(mtr, at);
         self.rec = at.rec;
         Ok(())
+    }
+
+    /// Remembers the record with `key`, which is taken over; what memory there was is given for it.
+    pub fn store_point(&mut self, key: &mut Tuple, point: &Point<'_>) {
+        std::mem::swap(&mut self.key, key);
+        self.place = Place::On;
+        self.leaf = point.guess();
+        self.rec = point.rec();
     }
 
     /// Checks that the remembered record lies beyond the key `last`, in the direction of a scan.

@@ -138,7 +138,7 @@ impl Tree {
     }
 
     /// Takes a level's page out of the chain of its level.
-    fn unlink(&self, mtr: &mut Mtr<'_>, path: &Path<'_>, level: usize) {
+    pub(super) fn unlink(&self, mtr: &mut Mtr<'_>, path: &Path<'_>, level: usize) {
         let at = path.levels[level];
         let view = mtr.view(at.page);
         let (prev, next) = (layout::prev_page(view), layout::next_page(view));

@@ -16,21 +16,27 @@
 //!
 //! Latches: `Tree`, then `IndexPage` top-down and left to right; against it only try-latches (T3).
 //! Crash:   a structure change is recovered wholly or not at all.
-//! Read:    search.rs, cursor.rs, insert.rs, attempt.rs, path.rs, split.rs, delete.rs, merge.rs,
-//!          update.rs, blob.rs, create.rs, validate.rs.
+//! Read:    search.rs, guide.rs, point.rs, cursor.rs, insert.rs, attempt.rs, path.rs, split.rs,
+//!          delete.rs, merge.rs, update.rs, blob.rs, bulk.rs, empty.rs, ranges.rs, create.rs,
+//!          validate.rs.
 
 #![forbid(unsafe_code)]
 
 mod attempt;
 mod blob;
+mod bulk;
 mod create;
 mod cursor;
 #[cfg(test)]
 mod damage_tests;
 mod delete;
+mod empty;
+mod guide;
 mod insert;
 mod merge;
 mod path;
+mod point;
+mod ranges;
 mod search;
 mod split;
 #[cfg(test)]
@@ -38,9 +44,11 @@ mod tests;
 mod update;
 mod validate;
 
+pub use bulk::Bulk;
 pub use create::{create, free};
 pub use cursor::StoredPosition;
 pub use path::{Change, Path};
+pub use point::Point;
 pub use search::{Guess, Intent, Position, Seek};
 pub use validate::TreeCounts;
 

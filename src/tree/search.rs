@@ -59,6 +59,11 @@ impl Guess {
         Guess(Some((mtr.page_id(at.page), mtr.stamp_after(at.page))))
     }
 
+    /// A leaf with its stamp.
+    pub(super) fn of(leaf: PageId, stamp: Stamp) -> Guess {
+        Guess(Some((leaf, stamp)))
+    }
+
     /// Which leaf.
     pub(super) fn page(&self) -> Option<PageId> {
         self.0.map(|(page, _)| page)
@@ -160,9 +165,15 @@ impl Tree {
     }
 
     fn descend(&self, mtr: &mut Mtr<'_>, seek: Seek<'_>, intent: Intent) -> Result<Position> {
+        if let Seek::Key(key, mode) = seek {
+            if let Some(at) = self.seek_guided(mtr, key, mode, intent)? {
+                return Ok(at);
+            }
+        }
         let mut page = self.latch_root(mtr, intent)?;
         let mut level = layout::level(mtr.view(page));
         while level > 0 {
+            self.guide(mtr, page);
             let view = mtr.view(page);
             let child = self.child(view, self.pointer_for(view, seek)?)?;
             level -= 1;

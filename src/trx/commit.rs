@@ -33,8 +33,9 @@ impl Trx {
         if self.state != State::Active {
             return Err(Error::invalid("no active transaction to prepare"));
         }
-        let lsn = match &self.undo {
+        let lsn = match &mut self.undo {
             Some(log) => {
+                log.begin_now(ctx)?;
                 self.facts.set_operation(Operation::Preparing);
                 let budget = Budget::system(PREPARE_LOG_BYTES);
                 let done = retry(ctx, Some(budget), |mtr| prepare::set(mtr, log, xid));

@@ -7,13 +7,15 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::lock::Owner;
+use crate::lock::{IdHash, Owner};
 use crate::os::planted;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, Rank};
 use crate::words::{TrxId, TrxNo};
 
 const SHARDS: usize = 64;
+
+type Shard = HashMap<TrxId, TrxState, IdHash>;
 
 /// What the registry knows of a transaction id.
 #[derive(Clone, Debug)]
@@ -29,7 +31,7 @@ pub enum TrxState {
 #[derive(Debug)]
 pub struct Registry {
     clock: Mutex<Clock>,
-    shards: Box<[Mutex<HashMap<TrxId, TrxState>>]>,
+    shards: Box<[Mutex<Shard>]>,
     /// The smallest number drawn and not yet published, else a number above every published one.
     visible_limit: AtomicU64,
     /// Ids below are committed, and visible to every view that is open now or later.
@@ -62,14 +64,14 @@ impl Registry {
                 },
             ),
             shards: (0..SHARDS)
-                .map(|_| Mutex::new(Rank::TrxRegistryShard, HashMap::new()))
+                .map(|_| Mutex::new(Rank::TrxRegistryShard, Shard::default()))
                 .collect(),
             visible_limit: AtomicU64::new(next.0),
             low_water: AtomicU64::new(next.0),
         }
     }
 
-    fn shard(&self, id: TrxId) -> &Mutex<HashMap<TrxId, TrxState>> {
+    fn shard(&self, id: TrxId) -> &Mutex<Shard> {
         &self.shards[id.0 as usize % SHARDS]
     }
 

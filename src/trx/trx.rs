@@ -221,7 +221,7 @@ impl Trx {
         let owner = self.owner().clone();
         let _section = CriticalSection::enter(ctx, "panic while an undo log began");
         let id = self.sys.registry.begin(&owner);
-        match segment::begin_at(ctx, &self.sys.rsegs, self.turn, id, is_dict) {
+        match segment::begin_late(ctx, &self.sys.rsegs, self.turn, id, is_dict) {
             Ok(mut log) => {
                 log.build_in(std::mem::take(&mut self.memory));
                 self.undo = Some(log);

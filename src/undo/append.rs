@@ -30,6 +30,8 @@ pub struct Needs {
 
 /// Log bytes beside the record's own.
 const RECORD_LOG_BYTES: usize = 32;
+/// Log bytes of a log's header.
+const HEADER_LOG_BYTES: usize = 512;
 /// Log bytes of taking a page: allocation, with a growing free limit, and the page list.
 const PAGE_LOG_BYTES: usize = 4 << 10;
 /// A page, an extent descriptor page, an INODE page, and an undo page that was evicted.
@@ -42,7 +44,13 @@ const PAGE_FRAMES: u32 = 4;
 /// Errors: `NoSpace`; what reading gives.
 pub fn reserve(ctx: &PageCtx, log: &mut UndoLog, len_max: usize) -> Result<Needs> {
     let page_size = ctx.page_size();
-    let log_bytes = len_max.min(page_size) + RECORD_LOG_BYTES;
+    let mut log_bytes = len_max.min(page_size) + RECORD_LOG_BYTES;
+    if log.late {
+        match log.short || !undo_page::fits(page_size, log.free as usize, len_max) {
+            true => log.begin_now(ctx)?,
+            false => log_bytes += HEADER_LOG_BYTES,
+        }
+    }
     if !log.short && undo_page::fits(page_size, log.free as usize, len_max) {
         // The last page of a running transaction is nearly always in the pool: a promised frame would
         // cost every row a global latch.
@@ -93,7 +101,11 @@ fn append_body(outer: &mut Mtr<'_>, log: &mut UndoLog, body: &[u8]) -> Result<Ro
         }
         needed += PAGE_LOG_BYTES;
     }
-    if (!fits && log.room.is_none()) || outer.log_bytes_left() < needed {
+    if log.late {
+        needed += HEADER_LOG_BYTES;
+    }
+    let has_place = fits || (log.room.is_some() && !log.late);
+    if !has_place || outer.log_bytes_left() < needed {
         log.short = true;
         return Err(Error::WouldBlock);
     }
@@ -105,6 +117,9 @@ fn append_body(outer: &mut Mtr<'_>, log: &mut UndoLog, body: &[u8]) -> Result<Ro
     } else {
         add_page(&mut mtr, log)?
     };
+    if log.late {
+        begin_on(&mut mtr, log, page)?;
+    }
     let free = be::u16_at(mtr.view(page), OFF_FREE);
     let expected = if fits { log.free } else { RECORDS as u16 };
     if free != expected {
@@ -127,6 +142,16 @@ fn append_body(outer: &mut Mtr<'_>, log: &mut UndoLog, body: &[u8]) -> Result<Ro
     log.free = at + undo_page::record_bytes(body.len()) as u16;
     log.next_no = UndoNo(log.next_no.0 + 1);
     Ok(RollPtr::new(is_insert, log.rseg.id(), number, at))
+}
+
+/// Writes the header of a late log. A page that is damaged is left out of use next time.
+fn begin_on(mtr: &mut Mtr<'_>, log: &mut UndoLog, page: PageRef) -> Result<()> {
+    if log.begin_on(mtr, page).is_err() {
+        log.short = true;
+        return Err(Error::WouldBlock);
+    }
+    mtr.ctx().reached("undo.reuse");
+    Ok(())
 }
 
 /// The last page. If it was evicted and there is no frame to read it, one is promised next time.

@@ -171,6 +171,10 @@ pub fn finish_rolled_back(ctx: &PageCtx, log: &UndoLog) -> Result<Lsn> {
         return Err(Error::internal("a log with records is thrown away"));
     }
     let rseg = &log.rseg;
+    if log.late {
+        rseg.latch().cached.push(log.cached());
+        return Ok(Lsn(0));
+    }
     let mut mtr = Mtr::start(ctx, Budget::system(COMMIT_LOG_BYTES))?;
     rseg.latched(&mut mtr, |mtr, state, header| {
         let first = latch::undo_page(mtr, rseg.page(log.first), Mode::X)?;

@@ -30,6 +30,9 @@ pub mod history;
 
 mod latch;
 
+#[cfg(test)]
+mod late_tests;
+
 /// PREPARED and back.
 pub mod prepare;
 

@@ -2,14 +2,14 @@
 
 use crate::format::list::{FilAddr, ListBase};
 use crate::format::undo_page::{self, LOG_HISTORY, LogHeader, State, Xid};
-use crate::format::undo_record::UndoRecord;
+use crate::format::undo_record::{UndoKind, UndoRecord};
 use crate::mtr::{Mode, Mtr, PageCtx};
 use crate::sync::Arc;
 use crate::words::{Error, PageNo, Result, TableId, TrxId, TrxNo, UndoNo};
 
 use super::latch;
 use super::read::{self, LogReader};
-use super::rseg::{Oldest, Rseg};
+use super::rseg::{Cached, Oldest, Rseg};
 use super::segment::UndoLog;
 
 /// A transaction that was running or prepared when the server stopped.
@@ -59,21 +59,10 @@ pub(super) fn slot(
         let prev = LogHeader::parse(&image, prev).map_err(named)?;
         largest = largest.max(prev.trx_no.get());
     }
-    let mut log = UndoLog {
-        rseg: rseg.clone(),
-        slot,
-        first,
-        header: at as u16,
-        last: list.last.page(),
-        free: 0,
-        pages: list.count(),
-        trx_id: header.trx_id(),
-        next_no: UndoNo(0),
-        is_dict: header.dict_trans != 0,
-        scratch: Vec::new(),
-        room: None,
-        short: false,
-    };
+    let is_dict = header.dict_trans != 0;
+    let segment = Cached { slot, first };
+    let mut log = UndoLog::empty(rseg, segment, at as u16, 0, header.trx_id(), is_dict);
+    (log.last, log.pages) = (list.last.page(), list.count());
     find_end(mtr, &mut log)?;
     let prepared = state == State::Prepared;
     let found = FoundUndoLog {
@@ -96,17 +85,23 @@ fn find_end(mtr: &mut Mtr<'_>, log: &mut UndoLog) -> Result<()> {
     Ok(())
 }
 
-/// The tables that an unfinished transaction changed, each once: their locks are taken again.
+/// The tables that an unfinished transaction changed, each once: their locks are taken again. True: it
+/// loaded the table when that was empty, and nobody else may write there before it ends.
 ///
 /// Errors: damage in the log; what reading gives.
-pub fn tables(ctx: &PageCtx, log: &UndoLog) -> Result<Vec<TableId>> {
+pub fn tables(ctx: &PageCtx, log: &UndoLog) -> Result<Vec<(TableId, bool)>> {
     let mut mtr = Mtr::reader(ctx);
     let mut reader = LogReader::new(&log.rseg, log.first, log.header);
-    let mut tables = Vec::new();
+    let mut tables: Vec<(TableId, bool)> = Vec::new();
     while let Some((_, body)) = reader.next(&mut mtr)? {
-        let table = UndoRecord::parse(body)?.table_id;
-        if !tables.contains(&table) {
-            tables.push(table);
+        let record = UndoRecord::parse(body)?;
+        let loaded = record.kind == UndoKind::Empty;
+        match tables
+            .iter_mut()
+            .find(|(table, _)| *table == record.table_id)
+        {
+            Some((_, was_loaded)) => *was_loaded |= loaded,
+            None => tables.push((record.table_id, loaded)),
         }
     }
     Ok(tables)

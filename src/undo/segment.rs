@@ -38,9 +38,39 @@ pub struct UndoLog {
     pub(super) room: Option<Reservation>,
     /// The last record did not fit, and no page was promised.
     pub(super) short: bool,
+    /// The log is not begun on its page, which waits for reuse: the first record does it. Until then `free`
+    /// is the most that it can become.
+    pub(super) late: bool,
 }
 
 impl UndoLog {
+    /// A log in the first page of a segment, of which that is the only one, without a record.
+    pub(super) fn empty(
+        rseg: &Arc<Rseg>,
+        segment: Cached,
+        header: u16,
+        free: u16,
+        trx_id: TrxId,
+        is_dict: bool,
+    ) -> UndoLog {
+        UndoLog {
+            rseg: rseg.clone(),
+            slot: segment.slot,
+            first: segment.first,
+            header,
+            last: segment.first,
+            free,
+            pages: 1,
+            trx_id,
+            next_no: UndoNo(0),
+            is_dict,
+            scratch: Vec::new(),
+            room: None,
+            short: false,
+            late: false,
+        }
+    }
+
     /// The transaction.
     pub fn trx_id(&self) -> TrxId {
         self.trx_id
@@ -117,6 +147,81 @@ pub fn begin_at(
     Err(damage.unwrap_or(Error::TooManyTransactions))
 }
 
+/// The same for a transaction that will write soon: where a segment waits for reuse the log is begun
+/// with the first record, in its mini-transaction, and not at all if there comes none.
+///
+/// Errors: as `begin`.
+pub fn begin_late(
+    ctx: &PageCtx,
+    rsegs: &Rsegs,
+    turn: usize,
+    trx_id: TrxId,
+    is_dict: bool,
+) -> Result<UndoLog> {
+    let rseg = rsegs.in_turn(turn).next();
+    let cached = rseg.and_then(|rseg| Some((rseg, rseg.latch().cached.pop()?)));
+    let Some((rseg, cached)) = cached else {
+        return begin_at(ctx, rsegs, turn, trx_id, is_dict);
+    };
+    let free = reused_end_max(ctx.page_size()) as u16;
+    let mut log = UndoLog::empty(rseg, cached, 0, free, trx_id, is_dict);
+    log.late = true;
+    Ok(log)
+}
+
+/// A reused page ends below, with the new log's header.
+fn reused_end_max(page_size: usize) -> usize {
+    page_size * 7 / 8
+}
+
+impl UndoLog {
+    /// Begins a late log now, in a mini-transaction of its own. Call it with no latch held.
+    ///
+    /// Errors: as `begin`.
+    pub fn begin_now(&mut self, ctx: &PageCtx) -> Result<()> {
+        if !self.late {
+            return Ok(());
+        }
+        let rseg = self.rseg.clone();
+        let mut mtr = Mtr::start(ctx, begin_budget(self.is_dict))?;
+        let page = latch::undo_page(&mut mtr, rseg.page(self.first), Mode::X)?;
+        match self.begin_on(&mut mtr, page) {
+            Ok(()) => {
+                ctx.reached("undo.reuse");
+                mtr.commit();
+            }
+            Err(error) => {
+                drop(mtr);
+                log::error!("a damaged undo segment is left out of use: {error}");
+                let made = create_in(ctx, &rseg, self.trx_id, self.is_dict)?;
+                let mut made = made.ok_or(Error::TooManyTransactions)?;
+                std::mem::swap(&mut made.scratch, &mut self.scratch);
+                *self = made;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a late log on its page, which is latched X. The first record follows in the same
+    /// mini-transaction.
+    ///
+    /// Errors: `Corrupt`; nothing is changed then.
+    pub(super) fn begin_on(&mut self, mtr: &mut Mtr<'_>, page: PageRef) -> Result<()> {
+        let rseg = self.rseg.clone();
+        let begun = reuse_page(mtr, &rseg, page, self.cached(), self.trx_id, self.is_dict)?;
+        (self.header, self.free, self.late) = (begun.header, begun.free, false);
+        Ok(())
+    }
+
+    /// Its segment, as one that waits for reuse.
+    pub(super) fn cached(&self) -> Cached {
+        Cached {
+            slot: self.slot,
+            first: self.first,
+        }
+    }
+}
+
 /// `None` if the segment has no free slot.
 fn begin_in(
     ctx: &PageCtx,
@@ -124,25 +229,37 @@ fn begin_in(
     trx_id: TrxId,
     is_dict: bool,
 ) -> Result<Option<UndoLog>> {
-    let class = class_of(is_dict);
-    let budget = Budget {
-        class,
-        ..Budget::statement(BEGIN_LOG_BYTES)
-    };
-    let mut mtr = Mtr::start(ctx, budget)?;
+    let mut mtr = Mtr::start(ctx, begin_budget(is_dict))?;
     let reused = reuse(&mut mtr, rseg, trx_id, is_dict)?;
     ctx.reached("undo.reuse");
     mtr.commit();
-    if reused.is_some() {
-        return Ok(reused);
+    match reused {
+        Some(log) => Ok(Some(log)),
+        None => create_in(ctx, rseg, trx_id, is_dict),
     }
-    let _room = extent::reserve(ctx, rseg.space(), 2, 1, class)?;
-    let mut mtr = Mtr::start(ctx, budget.with_frames(4))?;
+}
+
+/// Makes a new segment; `None` if there is no free slot.
+fn create_in(
+    ctx: &PageCtx,
+    rseg: &Arc<Rseg>,
+    trx_id: TrxId,
+    is_dict: bool,
+) -> Result<Option<UndoLog>> {
+    let _room = extent::reserve(ctx, rseg.space(), 2, 1, class_of(is_dict))?;
+    let mut mtr = Mtr::start(ctx, begin_budget(is_dict).with_frames(4))?;
     let made = rseg.latched(&mut mtr, |mtr, _, header| {
         mtr.attempt(|mtr| create(mtr, rseg, header, trx_id, is_dict))
     })?;
     mtr.commit();
     Ok(made)
+}
+
+fn begin_budget(is_dict: bool) -> Budget {
+    Budget {
+        class: class_of(is_dict),
+        ..Budget::statement(BEGIN_LOG_BYTES)
+    }
 }
 
 /// Which part of the log the undo of a transaction may use.
@@ -196,7 +313,7 @@ fn reuse_page(
                 "an undo segment is not free for reuse",
             ));
         }
-        if free + LOG_HEADER_BYTES >= view.len() * 7 / 8 {
+        if free + LOG_HEADER_BYTES >= reused_end_max(view.len()) {
             return Err(Error::corrupt_bytes("a cached undo page is full"));
         }
         // The log of a transaction that was rolled back, and never in a history list.
@@ -250,21 +367,14 @@ fn write_header(
     mtr.write(page, OFF_START, &pair(start, start));
     mtr.write(page, OFF_STATE, &pair(State::Active as u16, at as u16));
     let first = mtr.page_id(page).page;
-    UndoLog {
-        rseg: rseg.clone(),
-        slot,
-        first,
-        header: at as u16,
-        last: first,
-        free: start,
-        pages: 1,
+    UndoLog::empty(
+        rseg,
+        Cached { slot, first },
+        at as u16,
+        start,
         trx_id,
-        next_no: UndoNo(0),
         is_dict,
-        scratch: Vec::new(),
-        room: None,
-        short: false,
-    }
+    )
 }
 
 /// Makes an undo segment and takes a slot for it; `None` if there is none.
@@ -313,7 +423,8 @@ pub(super) fn init_page(mtr: &mut Mtr<'_>, page: PageRef) -> Result<()> {
 ///
 /// Errors: what reading gives.
 pub fn mark_dict(ctx: &PageCtx, log: &mut UndoLog) -> Result<()> {
-    if log.is_dict {
+    if log.is_dict || log.late {
+        log.is_dict = true;
         return Ok(());
     }
     let mut mtr = Mtr::start(ctx, Budget::dictionary(64))?;

@@ -107,7 +107,7 @@ fn the_logs_of_the_sample_directory_are_found() {
             "gtrid-one".into(),
             "bq".into(),
             3,
-            vec![TableId(47)],
+            vec![(TableId(47), false)],
         ),
         (
             183,
@@ -116,7 +116,7 @@ fn the_logs_of_the_sample_directory_are_found() {
             "bulk".into(),
             String::new(),
             1,
-            vec![TableId(48)],
+            vec![(TableId(48), true)],
         ),
     ];
     assert_eq!(found, expected);
@@ -218,7 +218,7 @@ fn a_log_grows_over_pages_and_is_cut_and_grows_again() {
     }
     assert_eq!(
         tables(&bed.pages.ctx, &log).expect("readable"),
-        [TableId(7), TableId(8), TableId(9)]
+        [7, 8, 9].map(|id| (TableId(id), false))
     );
     truncate::cut(&bed.pages.ctx, &mut log, UndoNo(20)).expect("cut");
     assert_eq!(numbers(&bed, &log), (0..20).collect::<Vec<_>>());

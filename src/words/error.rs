@@ -61,6 +61,8 @@ pub enum Error {
     TooManyTransactions,
     /// A tablespace cannot grow.
     NoSpace(SpaceId),
+    /// Pages cannot be written for want of room on the device: says which file.
+    DeviceFull(Box<str>),
     /// A mini-transaction asked for more log than there is room for; callers re-admit.
     LogRoom,
     /// The redo log is kept for a missing file, and what is left of it is not for this: says which file.
@@ -71,6 +73,9 @@ pub enum Error {
     WouldBlock,
     /// The engine stopped to protect the files; reason and remedy as text.
     Stopped(Box<str>),
+    /// A data file could not be written or synced: until the next start nothing is read from it or written
+    /// to it (F5). Its path.
+    FileFailed(Box<str>),
     /// The instance or the table may not be written.
     ReadOnly,
     /// No such table in the dictionary.
@@ -247,6 +252,10 @@ impl fmt::Display for Error {
                     "tablespace {space} cannot grow: the device or the file is full"
                 )
             }
+            Error::DeviceFull(path) => write!(
+                f,
+                "{path} cannot be written: the device is full; make room, then try again"
+            ),
             Error::LogRoom => f.write_str("the redo log has no room; a checkpoint is needed"),
             Error::LogHeld(what) => write!(f, "the redo log is full, since it is kept for {what}"),
             Error::BufferPoolFull => f.write_str(
@@ -254,6 +263,9 @@ impl fmt::Display for Error {
             ),
             Error::WouldBlock => f.write_str("the operation would have to wait"),
             Error::Stopped(why) => write!(f, "the engine is stopped: {why}"),
+            Error::FileFailed(path) => {
+                write!(f, "{path} failed to be written; restart to recover it")
+            }
             Error::ReadOnly => f.write_str("the engine or the table is read-only"),
             Error::NoSuchTable(name) => write!(f, "table {name} does not exist in the engine"),
             Error::TableExists(name) => write!(f, "table {name} exists already"),

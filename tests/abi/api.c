@@ -24,11 +24,12 @@ static void every_slot_is_filled(void) {
 static void plugins(void) {
   static const char *const names[] = {"InnoDB", "INNODB_TRX", "INNODB_LOCKS", "INNODB_LOCK_WAITS",
                                       "INNODB_CMP", "INNODB_CMP_RESET", "INNODB_CMPMEM",
-                                      "INNODB_CMPMEM_RESET"};
+                                      "INNODB_CMPMEM_RESET", "XTRADB_MEMORY",
+                                      "XTRADB_RECOVERY"};
   const xt_plugin *plugins, *plugin;
   uint32_t count, i, c;
   OK(xt->plugins(&plugins, &count));
-  CHECK(count == 8);
+  CHECK(count == 10);
   for (i = 0; i < count; i++) {
     plugin = (const xt_plugin *)((const char *)plugins + (size_t)i * plugins->struct_size);
     CHECK(strcmp(plugin->name, names[i]) == 0);
@@ -207,6 +208,7 @@ static void table_calls(xt_table *t, xt_status code) {
   EXPECT(code, xt->delete_row(t, row));
   EXPECT(code, xt->bulk_begin(t, 0));
   EXPECT(code, xt->bulk_end(t));
+  EXPECT(code, xt->bulk_refused(t, row));
   EXPECT(code, xt->autoinc_reserve(t, 1, 1, 1, &first, &count));
   EXPECT(code, xt->autoinc_set(t, 1));
   EXPECT(code, xt->table_stats(t, &stats));

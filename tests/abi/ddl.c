@@ -148,8 +148,68 @@ static void check_and_analyze(void) {
   OK(xt->table_drop(session, "test/checked"));
 }
 
+/* Rows that are collected, a duplicate among them, and a key that comes and goes. */
+static void loads_and_indexes(void) {
+  xt_key more[3] = {keys[0], keys[1], {"pair", name_part, 1, XT_KEY_UNIQUE}};
+  xt_table_def with = def;
+  uint8_t row[ROW_BYTES], told[ROW_BYTES];
+  xt_table *table;
+  uint32_t id, again = 7, read;
+  with.keys = more;
+  with.keys_count = 3;
+  OK(xt->table_create(session, "test/loaded", &def, NULL));
+  table = open_table("test/loaded");
+  for (again = 7;; again = 0) {
+    xt_table_use how = {sizeof how, XT_LOCK_X, XT_WAIT_DEFAULT, 0, XT_USE_WRITE, 0};
+    OK(xt->statement_begin(session, XT_STATEMENT_NO_FOREIGN_KEYS | XT_STATEMENT_RELAXED_UNIQUE));
+    OK(xt->table_use(table, session, &how));
+    OK(xt->bulk_begin(table, 0));
+    for (id = 300; id > 0; id--) {
+      make_row(row, id, id % 2 ? "odd" : "even", NULL, 0);
+      OK(xt->insert_row(table, row));
+    }
+    if (!again) break;
+    make_row(row, again, "twice", NULL, 0);
+    OK(xt->insert_row(table, row));
+    EXPECT(XT_DUPLICATE_KEY, xt->bulk_end(table));
+    CHECK(xt->session_error_key(session) == 0);
+    make_row(told, 0, NULL, NULL, 0);
+    OK(xt->bulk_refused(table, told));
+    memcpy(&read, told + 1, 4);
+    CHECK(read == again);
+    OK(xt->statement_rollback(session));
+  }
+  OK(xt->bulk_end(table));
+  EXPECT(XT_KEY_NOT_FOUND, xt->bulk_refused(table, told));
+  EXPECT(XT_NULL_ARGUMENT, xt->bulk_refused(table, NULL));
+  end(table);
+  OK(xt->trx_commit(session));
+  CHECK(count_rows(table) == 300);
+  OK(xt->trx_commit(session));
+  EXPECT(XT_DUPLICATE_KEY, xt->index_add(session, "test/loaded", &with, NULL));
+  CHECK(xt->session_error_key(session) == 2);
+  more[2].flags = 0;
+  OK(xt->index_add(session, "test/loaded", &with, NULL));
+  OK(xt->index_add(session, "test/loaded", &with, NULL));
+  EXPECT(XT_NO_SUCH_TABLE, xt->index_add(session, "test/nonsense", &with, NULL));
+  EXPECT(XT_NULL_ARGUMENT, xt->index_add(session, "test/loaded", NULL, NULL));
+  use(table, XT_LOCK_NONE, 0);
+  found[0] = 0;
+  OK(xt->table_check(table, XT_CHECK_EXTENDED, collect, NULL));
+  CHECK(strcmp(found, "") == 0);
+  end(table);
+  OK(xt->trx_commit(session));
+  OK(xt->index_drop(session, "test/loaded", "pair"));
+  EXPECT(XT_INVALID, xt->index_drop(session, "test/loaded", "pair"));
+  EXPECT(XT_INVALID, xt->index_drop(session, "test/loaded", "PRIMARY"));
+  EXPECT(XT_NULL_ARGUMENT, xt->index_drop(session, "test/loaded", NULL));
+  OK(xt->table_close(table));
+  OK(xt->table_drop(session, "test/loaded"));
+}
+
 int main(int argc, char **argv) {
   start(argc, argv);
+  loads_and_indexes();
   create();
   look();
   rename_truncate_drop();

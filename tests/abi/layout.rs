@@ -46,7 +46,7 @@ layout! {
         index_read, index_next, index_prev, index_first, index_last, index_next_same,
         records_in_range, table_create, table_drop, table_rename, table_truncate, database_drop,
         table_find, tables_list, table_describe, description_free, table_check, table_analyze,
-        table_optimize, info_fill, status_read, monitor_text,
+        table_optimize, info_fill, status_read, monitor_text, bulk_refused, index_add, index_drop,
     }
     xt_create_options {
         struct_size, flags, row_format, key_block_size, auto_increment, data_directory,

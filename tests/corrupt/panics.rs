@@ -60,6 +60,15 @@ fn statements() -> Vec<String> {
     all.push("TRUNCATE TABLE renamed".into());
     all.push("INSERT INTO renamed VALUES (3, 3)".into());
     all.push("DROP TABLE renamed".into());
+    let loaded = rows(0, 300, &|n| format!("({n}, 'p', {})", n % 7));
+    all.push("SET foreign_key_checks = 0; SET unique_checks = 0".into());
+    all.push("CREATE TABLE loaded (id INT PRIMARY KEY, pad CHAR(200) CHARACTER SET latin1, v INT) ENGINE=InnoDB".into());
+    all.push(format!(
+        "BEGIN; INSERT INTO loaded VALUES {loaded}; ROLLBACK"
+    ));
+    all.push(format!("INSERT INTO loaded VALUES {loaded}"));
+    all.push("CREATE INDEX v ON loaded (v)".into());
+    all.push("DROP INDEX v ON loaded".into());
     all.push("DELETE FROM tall WHERE id > 20".into());
     all.push("DELETE FROM wide WHERE id > 3".into());
     all.push("SET GLOBAL innodb_log_checkpoint_now = ON".into());

@@ -3,6 +3,7 @@
 //! The expected rows are those of a stock server that ran the same SQL.
 
 mod bare;
+mod bulk;
 mod change_buffer;
 mod check;
 mod import;

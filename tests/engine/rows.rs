@@ -14,64 +14,29 @@ use xtradb::engine::{
     StatementFlags, TableHandle, TableUse, TrxFlags, Wait,
 };
 use xtradb::host::callbacks::SessionCtx;
-use xtradb::host::image::{
-    ColumnKind, ImageColumn, ImageKey, ImageKeyPart, KeyKind, RowIn, TableImage,
-};
+use xtradb::host::image::{ColumnKind, ImageColumn, ImageKey, KeyKind, RowIn, TableImage};
 use xtradb::words::{Error, Result};
 
 /// `t (id INT PRIMARY KEY, n INT, v VARBINARY(200), KEY n (n))`: one null byte, id, n, v.
 const ROW_BYTES: usize = 1 + 4 + 4 + 1 + 200;
 
-fn column(name: &str, kind: ColumnKind, offset: u32, length: u32) -> ImageColumn {
-    ImageColumn {
-        name: name.into(),
-        kind,
-        offset,
-        length,
-        octets: length,
-        collation: 63,
-        null_offset: 0,
-        null_mask: 0,
-        length_bytes: 0,
-        decimals: 0,
-        precision: 0,
-        unsigned: false,
-        not_null: true,
-        auto_increment: false,
-        is_virtual: false,
-        is_generated_stored: false,
-        is_row_start: false,
-        is_row_end: false,
-        blob_no: 0,
-    }
-}
-
 fn image() -> TableImage {
-    let id = column("id", ColumnKind::Long, 1, 4);
+    let id = ImageColumn::plain("id", ColumnKind::Long, 1, 4);
     let n = ImageColumn {
         null_mask: 1,
         not_null: false,
-        ..column("n", ColumnKind::Long, 5, 4)
+        ..ImageColumn::plain("n", ColumnKind::Long, 5, 4)
     };
     let v = ImageColumn {
         null_mask: 2,
         not_null: false,
         length_bytes: 1,
         octets: 200,
-        ..column("v", ColumnKind::VarChar, 9, 201)
-    };
-    let key = |name: &str, kind, column| ImageKey {
-        name: name.into(),
-        kind,
-        parts: Box::new([ImageKeyPart {
-            column,
-            length: 4,
-            descending: false,
-        }]),
+        ..ImageColumn::plain("v", ColumnKind::VarChar, 9, 201)
     };
     let keys = vec![
-        key("PRIMARY", KeyKind::Primary, 0),
-        key("n", KeyKind::Plain, 1),
+        ImageKey::of_column("PRIMARY", KeyKind::Primary, 0, 4),
+        ImageKey::of_column("n", KeyKind::Plain, 1, 4),
     ];
     TableImage::new(vec![id, n, v], keys, ROW_BYTES as u32, 1).expect("a sound image")
 }

@@ -2,6 +2,7 @@
 //! scripts with several sessions. Most of it runs on the builtin heap engine and dummy libraries.
 
 mod bad_input;
+mod memory;
 mod sql;
 mod swap;
 
@@ -96,31 +97,31 @@ fn host_sources() -> Vec<PathBuf> {
         .collect()
 }
 
-#[test]
-fn random_statements_and_rollbacks_leave_the_heap_as_a_model_has_it() {
-    let scratch = Scratch::new("heap-fuzz");
-    let program = scratch.path().join("heap_fuzz");
+/// Compiles a program of this folder with the host's sources.
+fn program(scratch: &Path, name: &str, flags: &[&str]) -> PathBuf {
+    let program = scratch.join(name);
     run_ok(
         Command::new("cc")
-            .args([
-                "-std=gnu11",
-                "-g",
-                "-O0",
-                "-fsanitize=address,undefined",
-                "-D_GNU_SOURCE",
-            ])
-            .arg("-I")
-            .arg(root().join("include"))
-            .arg("-I")
-            .arg(root().join("c_shim/common"))
-            .arg("-I")
-            .arg(root().join("c_shim/host"))
-            .arg(root().join("tests/host/heap_fuzz.c"))
+            .args(["-std=gnu11", "-g", "-D_GNU_SOURCE"])
+            .args(flags)
+            .args(
+                ["include", "c_shim/common", "c_shim/host"]
+                    .map(|folder| format!("-I{}", root().join(folder).display())),
+            )
+            .arg(root().join("tests/host").join(name).with_extension("c"))
             .args(host_sources())
             .arg("-o")
             .arg(&program)
-            .args(["-ldl", "-lpthread", "-lm"]),
+            .args(["-rdynamic", "-ldl", "-lpthread", "-lm"]),
     );
+    program
+}
+
+#[test]
+fn random_statements_and_rollbacks_leave_the_heap_as_a_model_has_it() {
+    let scratch = Scratch::new("heap-fuzz");
+    let sanitized = ["-O0", "-fsanitize=address,undefined"];
+    let program = program(scratch.path(), "heap_fuzz", &sanitized);
     for seed in 1..=5 {
         let output = run_ok(Command::new(&program).args([&seed.to_string(), "2000"]));
         assert_eq!(String::from_utf8_lossy(&output), "ok\n");

@@ -1,11 +1,16 @@
 /* Many sessions at once on one table, through the host's SQL.
  *
  *     stress SECONDS THREADS SEED [host options …]
+ *     stress swaps=COUNT:DIRECTORY THREADS SEED [host options …]
+ *
+ * The second form takes the engine out beneath the sessions and puts DIRECTORY/0.so and DIRECTORY/1.so in
+ * by turns, COUNT times; the memory that stays while it is out must not grow.
  *
  * Each thread moves amounts between rows of `accounts` in transactions of two updates, inserts and deletes
  * rows of `notes`, and now and then sums up all accounts under one view: the sum never changes.
  * Deadlocks, timeouts and duplicates are part of the game, other errors are not. At the end both
  * tables pass CHECK TABLE EXTENDED. Prints "ok" and what was done, or what went wrong. */
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +37,9 @@ struct worker {
     uint64_t commits, retries, sums;
 };
 
-static atomic_bool stop, failed;
+enum { SETTLED = 20, GROWTH_KIB = 64 }; /* from that swap on, each may add so much */
+
+static atomic_bool stop, failed, swapping;
 
 static void on_columns(sink *k, const struct sink_column *c, size_t n)
 {
@@ -80,10 +87,17 @@ static void wrong(const char *what, const char *text)
     printf("%s: %s\n", what, text);
 }
 
+static void pause_ms(unsigned ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
 /* 0 done, 1 to be tried again (rolled back), 2 wrong. */
 static int judge(struct worker *w, session *s, struct taker *t, const char *sql)
 {
-    if (t->code == 1213 || t->code == 1205 || t->code == 1062) {
+    if (t->code == 1286 && atomic_load(&swapping)) /* the engine is out */
+        pause_ms(1);
+    if ((t->code == 1286 && atomic_load(&swapping)) || t->code == 1213 || t->code == 1205 || t->code == 1062) {
         struct taker ignored;
         w->retries++;
         run(s, &ignored, "ROLLBACK");
@@ -161,6 +175,70 @@ static void *work(void *arg)
     return NULL;
 }
 
+/* Memory of the process, KiB. */
+static long resident(void)
+{
+    char line[200];
+    long kib = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "VmRSS: %ld", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return kib;
+}
+
+static bool say(session *s, const char *sql)
+{
+    struct taker t;
+    if (run(s, &t, sql))
+        wrong(sql, t.error);
+    return t.code == 0;
+}
+
+/* Sessions at work are waited for a second; on a busy machine that may not be enough. */
+static bool take_out(session *s, unsigned *refused)
+{
+    struct taker t;
+    for (unsigned tries = 0; run(s, &t, "UNINSTALL SONAME 'libxtradb.so'"); tries++) {
+        *refused += 1;
+        if (t.code != 1620 || tries == 100) {
+            wrong("UNINSTALL SONAME", t.error);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void swap(session *s, unsigned count, const char *from, const char *plugins)
+{
+    char put[2][1000];
+    long settled = 0, now = 0;
+    unsigned refused = 0;
+    for (int build = 0; build < 2; build++)
+        snprintf(put[build], sizeof put[build], "cp %s/%d.so %s/.new && mv %s/.new %s/libxtradb.so", from, build,
+                 plugins, plugins, plugins);
+    atomic_store(&swapping, true);
+    for (unsigned i = 0; i < count && !atomic_load(&stop); i++) {
+        pause_ms(20);
+        if (!take_out(s, &refused))
+            return;
+        malloc_trim(0); /* what the allocator keeps for later is not the engine's */
+        now = resident();
+        if (i == SETTLED)
+            settled = now;
+        if (system(put[i % 2]))
+            wrong("the build cannot be put in place", put[i % 2]);
+        if (!say(s, "INSTALL SONAME 'libxtradb.so'"))
+            return;
+    }
+    long grown = count > SETTLED ? (now - settled) / (long)(count - SETTLED) : 0;
+    printf("%u swaps, refused %u times; %ld KiB stay, %ld more with each\n", count, refused, now, grown);
+    if (grown > GROWTH_KIB)
+        wrong("memory grows with each swap", "too much");
+}
+
 static void prepare(session *s)
 {
     static const char *const statements[] = {
@@ -168,10 +246,8 @@ static void prepare(session *s)
         "CREATE TABLE accounts (id INT PRIMARY KEY, balance INT NOT NULL, KEY (balance))",
         "CREATE TABLE notes (id INT PRIMARY KEY, k INT, s VARCHAR(40), body TEXT, KEY (k), KEY (s(5), k DESC))",
         "INSERT INTO accounts SELECT seq, 1000 FROM seq_0_to_99"};
-    struct taker t;
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
-        if (run(s, &t, statements[i]))
-            wrong(statements[i], t.error);
+        say(s, statements[i]);
 }
 
 static void finish(session *s, struct worker *w, unsigned threads)
@@ -205,8 +281,10 @@ int main(int argc, char **argv)
     host_options options;
     if (argc < 4)
         return 2;
-    unsigned seconds = (unsigned)atoi(argv[1]), threads = (unsigned)atoi(argv[2]);
+    char builds[500] = "";
+    unsigned seconds = (unsigned)atoi(argv[1]), swaps = 0, threads = (unsigned)atoi(argv[2]);
     uint64_t seed = strtoull(argv[3], NULL, 10);
+    sscanf(argv[1], "swaps=%u:%499s", &swaps, builds);
     argv[3] = argv[0];
     if (options_read(&options, argc - 3, argv + 3) || !threads)
         return 2;
@@ -223,11 +301,14 @@ int main(int argc, char **argv)
         workers[i] = (struct worker){.h = &h, .random = seed * 1000 + i, .number = i};
         pthread_create(&workers[i].thread, NULL, work, &workers[i]);
     }
+    if (swaps)
+        swap(s, swaps, builds, h.plugin_dir);
     for (unsigned i = 0; i < 10 * seconds && !atomic_load(&stop); i++)
-        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        pause_ms(100);
     atomic_store(&stop, true);
     for (unsigned i = 0; i < threads; i++)
         pthread_join(workers[i].thread, NULL);
+    atomic_store(&swapping, false);
     finish(s, workers, threads);
     session_close(s);
     if (!registry_close(&h))

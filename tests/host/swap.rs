@@ -1,8 +1,8 @@
 //! The engine is replaced under a running host, fifty times, while threads of the host live on.
 
 use crate::support::cc::artifact;
-use crate::support::run;
 use crate::support::scratch::Scratch;
+use crate::support::{run, run_ok};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -156,6 +156,26 @@ fn fifty_swaps_in_a_row_keep_the_data_and_run_the_build_that_lies_there() {
         script += "a: INSTALL SONAME 'libxtradb.so'\n    ok\n";
     }
     stage.run(&mut host, &script);
+}
+
+/// Eight sessions at work all the time; the memory that stays while the engine is out is measured.
+#[test]
+fn two_hundred_swaps_under_load_keep_the_sums_and_leave_no_memory_behind() {
+    let stage = Stage::new("swap-load");
+    let builds = stage.scratch.dir("builds");
+    for (number, (build, _)) in stage.builds.iter().enumerate() {
+        fs::copy(build, builds.join(format!("{number}.so"))).expect("a build can be copied");
+    }
+    let program = super::program(stage.scratch.path(), "stress", &["-O1"]);
+    let output = run_ok(
+        Command::new(program)
+            .arg(format!("swaps=200:{}", builds.display()))
+            .args(["8", "1"])
+            .arg(format!("--datadir={}", stage.data.display()))
+            .arg(format!("--plugin-dir={}", stage.plugins.display()))
+            .args(["--ignore-builtin-innodb", "--plugin-load=libxtradb.so"]),
+    );
+    println!("{}", String::from_utf8_lossy(&output));
 }
 
 #[test]

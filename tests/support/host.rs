@@ -108,6 +108,11 @@ impl Host {
         }
     }
 
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What the host wrote to standard error so far.
     pub fn errors(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.errors).unwrap_or_default()).into_owned()

@@ -3,7 +3,6 @@
 pub mod cc;
 pub mod checkers;
 pub mod host;
-pub mod planted;
 pub mod samples;
 pub mod scratch;
 pub mod seed;

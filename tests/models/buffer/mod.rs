@@ -3,25 +3,46 @@
 
 #[path = "../../../src/buffer/frame.rs"]
 mod frame;
+#[path = "../../../src/buffer/guide.rs"]
+mod guide;
 #[path = "../../../src/buffer/table.rs"]
 mod table;
 
 mod region {
-    //! Plain memory.
-    pub(super) struct Region;
+    //! Plain memory, all of it there from the beginning.
+    use crate::words::Result;
 
-    impl Region {
-        pub(super) fn descriptors<T>(count: usize, make: impl FnMut(usize) -> T) -> Box<[T]> {
-            (0..count).map(make).collect()
+    pub(super) struct Array<T>(Box<[T]>);
+
+    impl<T: Default> Array<T> {
+        pub(super) fn reserve(count_max: usize) -> Result<Array<T>> {
+            Ok(Array((0..count_max).map(|_| T::default()).collect()))
+        }
+
+        pub(super) fn commit(&self, count: usize) -> Result<()> {
+            assert!(count <= self.0.len());
+            Ok(())
+        }
+    }
+
+    impl<T> std::ops::Deref for Array<T> {
+        type Target = [T];
+
+        fn deref(&self) -> &[T] {
+            &self.0
         }
     }
 }
 
 use crate::sync::raw::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mode, Rank};
-use crate::words::PageId;
+use crate::words::{PageId, PageNo, SpaceId};
+use guide::{Draft, Guides, Sight, Want};
 use frame::{Frame, Load, NO_PAGE, WriteState};
 use table::{Found, Table};
+
+/// So many need twice the buckets that a table has at least.
+const FRAMES_LATER: usize = 64;
 
 /// A pool that has no files: the content of a frame is the id of its page.
 pub struct Pool {
@@ -34,10 +55,21 @@ impl Pool {
     /// All frames are free.
     pub fn new(frame_count: usize) -> Pool {
         Pool {
-            table: Table::new(frame_count),
-            frames: (0..frame_count).map(|_| Frame::new()).collect(),
+            table: Table::new(frame_count, FRAMES_LATER).expect("plain memory"),
+            frames: (0..frame_count).map(|_| Frame::default()).collect(),
             content: (0..frame_count).map(|_| AtomicU64::new(0)).collect(),
         }
+    }
+
+    /// Twice the buckets.
+    pub fn grow(&self) {
+        self.table.grow(&self.frames, FRAMES_LATER).expect("plain memory");
+    }
+
+    /// The pages that are in frames.
+    pub fn pages(&self) -> Vec<PageId> {
+        let used = self.frames.iter().filter(|frame| frame.id_word() != NO_PAGE);
+        used.map(|frame| frame.id()).collect()
     }
 
     /// Finds the page, pins and reads it; `None` if it is not there.
@@ -106,5 +138,157 @@ impl Pool {
         self.content[at].store(NO_PAGE, Ordering::Relaxed);
         frame.reset();
         true
+    }
+}
+
+/// A tree of one inner page and two leaves. The inner page's content is the first key of the second leaf;
+/// a leaf's is the set of its keys, a bit each.
+pub struct Tree {
+    pool: Pool,
+    guides: Guides,
+    /// The inner page in its file.
+    file: AtomicU64,
+}
+
+/// The keys are 0 to 7.
+const ALL_KEYS: u64 = 0xFF;
+const TREE: u64 = 9;
+/// The leaves stay in these frames, the inner page is in one of the others.
+const LEAVES: [usize; 2] = [1, 2];
+
+fn page(number: u32) -> PageId {
+    PageId::new(SpaceId(1), PageNo(number))
+}
+
+impl Tree {
+    /// Keys below `boundary` are in the first leaf.
+    pub fn new(boundary: u64) -> Tree {
+        let tree = Tree {
+            pool: Pool::new(4),
+            guides: Guides::new(4, 96),
+            file: AtomicU64::new(boundary),
+        };
+        for at in LEAVES {
+            assert!(tree.pool.bring(page(at as u32), at));
+        }
+        tree.store(LEAVES[0], LEAVES[1], boundary);
+        assert!(tree.bring_root(0));
+        tree.guide();
+        tree
+    }
+
+    fn store(&self, first: usize, second: usize, boundary: u64) {
+        let low = (1 << boundary) - 1;
+        self.pool.content[first].store(low, Ordering::Relaxed);
+        self.pool.content[second].store(ALL_KEYS & !low, Ordering::Relaxed);
+    }
+
+    fn bring_root(&self, at: usize) -> bool {
+        let frame = &self.pool.frames[at];
+        let id = page(9);
+        {
+            let shard = self.pool.table.shard(id);
+            if self.pool.table.find_in(&shard, &self.pool.frames, id).is_some() {
+                return false;
+            }
+            frame.set_id(id.to_u64());
+            frame.set_load(Load::Loading);
+            assert!(frame.latch.try_lock(Mode::Exclusive, Rank::None));
+            self.pool.table.link(&shard, &self.pool.frames, id, at as u32);
+            frame.disown(1);
+        }
+        let content = self.file.load(Ordering::Relaxed);
+        self.pool.content[at].store(content, Ordering::Relaxed);
+        frame.set_load(Load::Ready);
+        frame.latch.unlock(Mode::Exclusive, Rank::None);
+        frame.unpin();
+        true
+    }
+
+    fn pin_root(&self) -> Option<usize> {
+        let shard = self.pool.table.shard(page(9));
+        let at = self.pool.table.find_in(&shard, &self.pool.frames, page(9))? as usize;
+        self.pool.frames[at].try_pin().then_some(at)
+    }
+
+    fn sight_of(&self, at: usize) -> Sight {
+        let frame = &self.pool.frames[at];
+        Sight {
+            frame: at as u32,
+            page: frame.id().to_u64(),
+            version: frame.latch.version(),
+        }
+    }
+
+    /// Writes the guide of the inner page.
+    pub fn guide(&self) {
+        let Some(at) = self.pin_root() else { return };
+        let frame = &self.pool.frames[at];
+        frame.latch.lock(Mode::Shared, Rank::None);
+        let boundary = self.pool.content[at].load(Ordering::Relaxed);
+        let draft = Draft {
+            tree: TREE,
+            level: 1,
+            key_bytes: 8,
+            windows: vec![0, boundary],
+            children: LEAVES.map(|leaf| leaf as u32).to_vec(),
+            ..Draft::default()
+        };
+        self.guides.write(frame, &self.sight_of(at), &draft, 4);
+        frame.latch.unlock(Mode::Shared, Rank::None);
+        frame.unpin();
+    }
+
+    /// A structure change: keys go from leaf to leaf.
+    pub fn restructure(&self, boundary: u64) {
+        let Some(at) = self.pin_root() else { return };
+        let frames = [at, LEAVES[0], LEAVES[1]].map(|at| &self.pool.frames[at]);
+        frames.iter().for_each(|frame| frame.latch.lock(Mode::Exclusive, Rank::None));
+        self.pool.content[at].store(boundary, Ordering::Relaxed);
+        self.store(LEAVES[0], LEAVES[1], boundary);
+        self.file.store(boundary, Ordering::Relaxed);
+        frames.iter().for_each(|frame| frame.latch.unlock(Mode::Exclusive, Rank::None));
+        frames[0].unpin();
+    }
+
+    /// The inner page leaves its frame, and comes back in the other one.
+    pub fn relocate(&self) {
+        for (from, to) in [(0, 3), (3, 0)] {
+            if self.pool.frames[from].id() == page(9) && self.pool.evict(from) {
+                self.bring_root(to);
+                return;
+            }
+        }
+    }
+
+    /// A descent by the guide: `None` if it did not lead to the leaf, else whether the key is there.
+    pub fn has(&self, key: u64) -> Option<bool> {
+        let at = self.pool.table.look(&self.pool.frames, page(9))?;
+        let frame = &self.pool.frames[at as usize];
+        let sight = Sight {
+            frame: at,
+            page: page(9).to_u64(),
+            version: frame.latch.version(),
+        };
+        if sight.version & 1 != 0 {
+            return None;
+        }
+        let want = Want {
+            tree: TREE,
+            key: &key.to_be_bytes(),
+            is_whole: true,
+            equal_is_low: true,
+        };
+        let told = self.guides.ask(frame, &sight, &want)?;
+        let leaf = told.child.0 as usize;
+        assert!(LEAVES.contains(&leaf), "a guide that was half-written is not believed");
+        let latch = &self.pool.frames[leaf].latch;
+        latch.lock(Mode::Shared, Rank::None);
+        // As `Pool::still`.
+        let still = frame.id_word() == sight.page && frame.latch.version() == sight.version;
+        let keys = self.pool.content[leaf].load(Ordering::Relaxed);
+        latch.unlock(Mode::Shared, Rank::None);
+        self.guides.correct(&told, leaf as u32);
+        still.then_some(keys >> key & 1 == 1)
     }
 }

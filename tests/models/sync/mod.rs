@@ -9,6 +9,10 @@ pub mod group;
 pub mod latch;
 #[path = "../../../src/sync/mutex.rs"]
 pub mod mutex;
+#[path = "../../../src/sync/notice.rs"]
+pub mod notice;
+#[path = "../../../src/sync/once.rs"]
+pub mod once;
 #[path = "../../../src/sync/order.rs"]
 pub mod order;
 #[path = "../../../src/sync/prefetch.rs"]
@@ -21,6 +25,8 @@ pub mod watermark;
 pub use group::{GroupLock, Turn};
 pub use latch::{Latch, Mode};
 pub use mutex::{Condvar, Mutex, MutexGuard};
+pub use notice::Notice;
+pub use once::Once;
 pub use order::Rank;
 pub use raw::atomic;
 pub use ring::{Ring, RingReader};

@@ -3,7 +3,7 @@
 //!
 //!     XTRADB_MODEL_RUNS=100000 cargo test --manifest-path tests/models/Cargo.toml
 
-use models::buffer::Pool;
+use models::buffer::{Pool, Tree};
 use models::lock::{LockTable, Outcome, RecordKind, RecordMode, Strength};
 use models::sync::raw::atomic::{AtomicU32, AtomicU64, Ordering};
 use models::sync::{Arc, GroupLock, Latch, Mode, Rank, Ring, Turn, Watermark};
@@ -100,6 +100,10 @@ fn pages_are_found_or_missed_and_never_taken_for_another() {
                 }
             })
         };
+        let grower = {
+            let pool = pool.clone();
+            thread::spawn(move || pool.grow())
+        };
         let readers: Vec<_> = (0..2)
             .map(|_| {
                 let pool = pool.clone();
@@ -117,6 +121,53 @@ fn pages_are_found_or_missed_and_never_taken_for_another() {
             .for_each(|task| task.join().expect("no panic"));
         evictor.join().expect("no panic");
         other.join().expect("no panic");
+        grower.join().expect("no panic");
+        // Every page that is in a frame stands where it is looked for.
+        for id in pool.pages() {
+            assert!(pool.read(id).is_some(), "{id}");
+        }
+    });
+}
+
+#[test]
+fn a_descent_by_a_guide_ends_on_the_leaf_that_has_the_key() {
+    check(1500, || {
+        let tree = Arc::new(Tree::new(4));
+        let readers: Vec<_> = [2, 5]
+            .map(|key| {
+                let tree = tree.clone();
+                thread::spawn(move || {
+                    for _ in 0..3 {
+                        if let Some(found) = tree.has(key) {
+                            assert!(found, "key {key} is missed");
+                        }
+                    }
+                })
+            })
+            .into();
+        let changer = {
+            let tree = tree.clone();
+            thread::spawn(move || {
+                for boundary in [6, 1] {
+                    tree.restructure(boundary);
+                    tree.guide();
+                }
+            })
+        };
+        let evictor = {
+            let tree = tree.clone();
+            thread::spawn(move || {
+                tree.relocate();
+                tree.guide();
+                tree.relocate();
+            })
+        };
+        readers
+            .into_iter()
+            .chain([changer, evictor])
+            .for_each(|task| task.join().expect("no panic"));
+        tree.guide();
+        assert_eq!(tree.has(2), Some(true), "nobody is in the way");
     });
 }
 

@@ -1,0 +1,126 @@
+//! Pages that are looked at without a pin or a latch: a descent by guides.
+
+use super::frame::{Frame, Load};
+use super::guard::{PageGuard, Pin};
+use super::guide::{Draft, Sight, Told, Want};
+use super::pool::Pool;
+use crate::sync::prefetch::prefetch_address;
+use crate::words::{PageId, Result};
+
+/// Of a cache line.
+const LINE_BYTES: usize = 64;
+
+impl Pool {
+    /// The page as it is now, if it is in the pool and nobody changes it. It is not kept there.
+    pub fn sight(&self, id: PageId) -> Option<Sight> {
+        let frame = self.table.look(&self.frames, id)?;
+        self.sight_in(frame, id)
+    }
+
+    /// The same for the child that a guide told of.
+    #[inline]
+    pub fn sight_told(&self, id: PageId, told: &Told) -> Option<Sight> {
+        if let Some(sight) = self.sight_in(told.hint, id) {
+            return Some(sight);
+        }
+        let sight = self.sight(id)?;
+        self.guides.correct(told, sight.frame);
+        Some(sight)
+    }
+
+    #[inline]
+    fn sight_in(&self, at: u32, id: PageId) -> Option<Sight> {
+        let frame = self.frames.get(at as usize)?;
+        let version = frame.latch.version();
+        let sight = Sight {
+            frame: at,
+            page: id.to_u64(),
+            version,
+        };
+        // Odd: somebody holds X.
+        let there = version & 1 == 0 && self.is_there(frame, &sight);
+        there.then_some(sight)
+    }
+
+    fn is_there(&self, frame: &Frame, sight: &Sight) -> bool {
+        frame.id_word() == sight.page && frame.load() == Load::Ready
+    }
+
+    /// True if the page has not changed, nor left its frame, since it was seen: what was read of it
+    /// between is true now.
+    ///
+    /// A page that leaves its frame keeps the frame's version until another page comes, so both count.
+    /// Who latched another page before asks about all changes that were made before those to that page.
+    #[inline]
+    pub fn still(&self, sight: &Sight) -> bool {
+        let frame = self.frame(sight.frame);
+        frame.id_word() == sight.page && frame.latch.version() == sight.version
+    }
+
+    /// What the page's guide says; counts as a use of the page. `None`: it has no guide, or that does
+    /// not tell.
+    #[inline]
+    pub fn ask(&self, at: &Sight, want: &Want<'_>) -> Option<Told> {
+        let frame = self.frame(at.frame);
+        let told = self.guides.ask(frame, at, want)?;
+        self.touch(frame);
+        Some(told)
+    }
+
+    /// As `find_ready` for the child that a guide told of.
+    ///
+    /// Errors: `Stopped`.
+    #[inline]
+    pub fn find_told(&self, id: PageId, told: &Told) -> Result<Option<Pin<'_>>> {
+        self.check_running()?;
+        if let Some(frame) = self.frames.get(told.hint as usize) {
+            self.expect_search(told.hint);
+            let word = id.to_u64();
+            if frame.id_word() == word && frame.try_pin() {
+                let pin = Pin::adopt(self, told.hint);
+                if frame.id_word() == word && frame.load() == Load::Ready {
+                    self.touch(frame);
+                    return Ok(Some(pin));
+                }
+            }
+        }
+        let found = self.find_ready(id)?;
+        if let Some(pin) = &found {
+            self.guides.correct(told, pin.index());
+        }
+        Ok(found)
+    }
+
+    /// Asks for what a search in the frame's page looks at first: page header and directory.
+    #[inline]
+    fn expect_search(&self, at: u32) {
+        let start = self.frame_ptr(at).as_ptr().cast_const();
+        let last = self.config.page_size - LINE_BYTES;
+        for line in [0, LINE_BYTES, last] {
+            prefetch_address(start.wrapping_add(line));
+        }
+    }
+}
+
+impl PageGuard<'_> {
+    /// The page as it is.
+    pub fn sight(&self) -> Sight {
+        Sight {
+            frame: self.index(),
+            page: self.id().to_u64(),
+            version: self.frame().latch.version(),
+        }
+    }
+
+    /// True if the page, an inner one of a tree, was often visited without a guide.
+    pub fn wants_guide(&self) -> bool {
+        self.pool().guides.is_wanted(self.frame(), &self.sight())
+    }
+
+    /// Makes the page's guide, if there is room. `draft` says what the page says.
+    pub fn write_guide(&self, draft: &Draft) {
+        let (pool, sight) = (self.pool(), self.sight());
+        let frames = pool.frame_count();
+        pool.guides.write(self.frame(), &sight, draft, frames);
+    }
+}

@@ -1,0 +1,123 @@
+//! Settings that change while the engine runs, and what that starts.
+
+use std::fmt::Write;
+
+use super::open::Engine;
+use crate::os::clock::local_time;
+use crate::settings::{SettingError, SettingId, ids};
+use crate::sync::{Mutex, Rank};
+use crate::words::{Error, Result};
+
+/// Why a setting was not changed.
+#[derive(Debug)]
+pub enum SetError {
+    /// The value is none, or the setting cannot be changed.
+    Setting(SettingError),
+    /// What the change starts failed; the old value stands.
+    Engine(Error),
+}
+
+impl From<SettingError> for SetError {
+    fn from(error: SettingError) -> SetError {
+        SetError::Setting(error)
+    }
+}
+
+impl From<Error> for SetError {
+    fn from(error: Error) -> SetError {
+        SetError::Engine(error)
+    }
+}
+
+/// How the last resizing of the buffer pool ended.
+pub(super) struct Resizing(Mutex<Box<str>>);
+
+impl Resizing {
+    pub(super) fn new() -> Resizing {
+        Resizing(Mutex::new(Rank::Leaf, Box::default()))
+    }
+}
+
+impl Engine {
+    /// Changes a global setting of the running engine.
+    ///
+    /// # Errors
+    /// The setting's; what the change started gives. The old value stands then.
+    pub fn set_global(&self, id: SettingId, text: &str) -> std::result::Result<(), SetError> {
+        let before = self.settings().get(id);
+        self.settings().set(id, text)?;
+        let done = self.setting_changed(id);
+        if done.is_err() {
+            self.settings().put(id, before);
+        }
+        Ok(done?)
+    }
+
+    fn setting_changed(&self, id: SettingId) -> Result<()> {
+        let settings = self.settings();
+        match id {
+            ids::LOG_CHECKPOINT_NOW => {
+                if let Err(error) = self.checkpoint_now() {
+                    log::error!("innodb_log_checkpoint_now: {error}");
+                }
+            }
+            ids::DEADLOCK_DETECT => {
+                let on = settings.is_on(ids::DEADLOCK_DETECT);
+                self.trx().locks.set_deadlock_detect(on);
+            }
+            ids::READ_AHEAD_THRESHOLD | ids::RANDOM_READ_AHEAD => {
+                self.floor.background.set_read_ahead();
+            }
+            ids::OLD_BLOCKS_TIME => {
+                let ms = settings.uint(id).min(u32::MAX.into());
+                self.ctx().pool.set_old_blocks_time(ms as u32);
+            }
+            ids::LRU_SCAN_DEPTH => {
+                let depth = settings.uint(id).min(u32::MAX.into());
+                self.ctx().pool.set_lru_scan_depth(depth as usize);
+            }
+            ids::FLUSH_NEIGHBORS => self.set_flush_neighbors(),
+            ids::BUFFER_POOL_SIZE => return self.resize_pool(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_flush_neighbors(&self) {
+        let neighbors = self.settings().uint(ids::FLUSH_NEIGHBORS) as u8;
+        self.ctx().pool.set_flush_neighbors(neighbors);
+    }
+
+    /// Waits until the pool has the size that the setting says.
+    fn resize_pool(&self) -> Result<()> {
+        let pool = &self.ctx().pool;
+        let (from, to) = (pool.bytes(), self.settings().uint(ids::BUFFER_POOL_SIZE));
+        if from as u64 == to {
+            return Ok(());
+        }
+        log::info!("innodb_buffer_pool_size: from {from} to {to}");
+        let resized = pool.resize(to as usize, &|| self.stopped().is_none());
+        let mut text = match &resized {
+            Ok(()) => "Completed resizing buffer pool at ".to_string(),
+            Err(error) => format!("Resizing buffer pool to {to} failed: {error}; at "),
+        };
+        let _ = write!(text, "{}.", local_time(self.host().callbacks.wall_clock()));
+        match resized {
+            Ok(()) => {
+                self.set_memory_limits();
+                log::info!("{text}");
+            }
+            Err(_) => log::error!("{text}"),
+        }
+        *self.resizing.0.lock() = text.into();
+        resized
+    }
+
+    /// Innodb_buffer_pool_resize_status.
+    pub fn resize_status(&self) -> Box<str> {
+        match self.ctx().pool.shrink_progress() {
+            Some((done, all)) => format!("Withdrawing blocks. ({done}/{all}).").into(),
+            None => self.resizing.0.lock().clone(),
+        }
+    }
+}

@@ -3,7 +3,8 @@
 //! every used page belongs to a tree, a chain, an undo log.
 
 use super::bed::PAGE_BYTES;
-use std::collections::{BTreeMap, BTreeSet};
+use super::pages::Pages;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use xtradb::format::blob::BlobPart;
 use xtradb::format::checksum::{self, Content};
@@ -30,7 +31,7 @@ struct Space {
 struct Segment {
     id: u64,
     /// Used pages.
-    pages: BTreeSet<u32>,
+    pages: Pages,
 }
 
 impl Space {
@@ -86,7 +87,7 @@ impl Space {
         }
     }
 
-    fn extents(&self, base: ListBase) -> Found<BTreeSet<u32>> {
+    fn extents(&self, base: ListBase) -> Found<Pages> {
         let start = |addr: FilAddr| {
             let offset = addr.offset() - xdes::OFF_NODE;
             let extent = self.geometry.extent_at(addr.page(), offset);
@@ -102,7 +103,7 @@ impl Space {
         Ok(&self.page(holder.0)?[at..at + self.geometry.xdes_bytes()])
     }
 
-    fn used_of(&self, extent: u32) -> Found<BTreeSet<u32>> {
+    fn used_of(&self, extent: u32) -> Found<Vec<u32>> {
         let xdes = self.descriptor(extent)?;
         let pages = 0..self.geometry.extent_pages();
         Ok(pages
@@ -112,20 +113,20 @@ impl Space {
     }
 
     /// Extents by state against the header's lists; yields the used pages of fragment extents.
-    fn check_extents(&self) -> Found<BTreeSet<u32>> {
+    fn check_extents(&self) -> Found<Pages> {
         let free = self.extents(self.header.free)?;
         let free_frag = self.extents(self.header.free_frag)?;
         let full_frag = self.extents(self.header.full_frag)?;
-        let (mut fragments, mut frag_n_used) = (BTreeSet::new(), 0);
+        let (mut fragments, mut frag_n_used) = (Pages::default(), 0);
         for extent in (0..self.header.free_limit().0).step_by(self.geometry.extent_pages() as usize)
         {
             let state = xdes::validate(self.descriptor(extent)?);
             let state = state.map_err(|e| self.at(extent, e))?;
             let used = self.used_of(extent)?;
             let lists = (
-                free.contains(&extent),
-                free_frag.contains(&extent),
-                full_frag.contains(&extent),
+                free.contains(extent),
+                free_frag.contains(extent),
+                full_frag.contains(extent),
             );
             let all = used.len() == self.geometry.extent_pages() as usize;
             let right = match state {
@@ -150,8 +151,8 @@ impl Space {
         Ok(fragments)
     }
 
-    fn segments(&self) -> Found<(Vec<Segment>, BTreeSet<u32>)> {
-        let mut inode_pages = BTreeSet::new();
+    fn segments(&self) -> Found<(Vec<Segment>, Pages)> {
+        let mut inode_pages = Pages::default();
         let mut segments = Vec::new();
         for (base, full) in [
             (self.header.inodes_full, true),
@@ -175,7 +176,9 @@ impl Space {
                 }
             }
         }
-        let ids: BTreeSet<u64> = segments.iter().map(|segment| segment.id).collect();
+        let mut ids: Vec<u64> = segments.iter().map(|segment| segment.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
         if ids.len() != segments.len() || ids.last() >= Some(&self.header.next_segment().0) {
             return Err(format!("{}: segments {ids:?}", self.path));
         }
@@ -185,7 +188,7 @@ impl Space {
     fn segment(&self, page: u32, slot: &[u8]) -> Found<Segment> {
         let error = |e: xtradb::words::Error| self.at(page, e);
         let id = inode::validate(slot).map_err(error)?.0;
-        let mut pages: BTreeSet<u32> = inode::fragments(slot).map(|page| page.0).collect();
+        let mut pages: Pages = inode::fragments(slot).map(|page| page.0).collect();
         let whole = self.geometry.extent_pages() as usize;
         for (which, name) in [
             (inode::OFF_FREE, "free"),
@@ -194,7 +197,7 @@ impl Space {
         ] {
             let extents = self.extents(inode::list(slot, which).map_err(error)?)?;
             let mut n_used = 0;
-            for extent in extents {
+            for extent in extents.iter() {
                 let xdes = self.descriptor(extent)?;
                 let used = self.used_of(extent)?;
                 let right = match name {
@@ -230,9 +233,9 @@ impl Space {
     }
 
     /// Trees by index id: on each level one chain, both directions, without a page left over.
-    fn check_trees(&self, pages: &BTreeSet<u32>) -> Found<()> {
-        let mut levels: BTreeMap<(u64, u16), BTreeSet<u32>> = BTreeMap::new();
-        for &number in pages {
+    fn check_trees(&self, pages: &Pages) -> Found<()> {
+        let mut levels: BTreeMap<(u64, u16), Pages> = BTreeMap::new();
+        for number in pages.iter() {
             let page = self.page(number)?;
             let index = be::u64_at(page, index_page::INDEX_ID);
             let level = be::u16_at(page, index_page::LEVEL);
@@ -241,7 +244,6 @@ impl Space {
         for ((index, level), pages) in &levels {
             let first: Vec<u32> = pages
                 .iter()
-                .copied()
                 .filter(|&page| self.page(page).is_ok_and(|p| fil::prev(p) == PageNo::NONE))
                 .collect();
             let [first] = first[..] else {
@@ -250,15 +252,15 @@ impl Space {
                     self.path
                 ));
             };
-            let (mut chain, mut at) = (BTreeSet::from([first]), first);
+            let (mut chain, mut at) = (Pages::from_iter([first]), first);
             while let Some(next) = fil::next(self.page(at)?).some() {
                 if !chain.insert(next.0) || fil::prev(self.page(next.0)?) != PageNo(at) {
                     return Err(self.at(at, format!("its right sibling {next}")));
                 }
                 at = next.0;
             }
-            if chain != *pages {
-                let lost: Vec<_> = pages.symmetric_difference(&chain).collect();
+            let lost = pages.difference(&chain);
+            if !lost.is_empty() {
                 let why = format!("index {index} level {level}: {lost:?} are not in the chain");
                 return Err(format!("{}: {why}", self.path));
             }
@@ -270,55 +272,55 @@ impl Space {
     }
 
     /// Number of BLOB chains.
-    fn check_blobs(&self, pages: &BTreeSet<u32>) -> Found<usize> {
-        let mut followers = BTreeSet::new();
-        for &number in pages {
+    fn check_blobs(&self, pages: &Pages) -> Found<usize> {
+        let mut followers = Pages::default();
+        for number in pages.iter() {
             let part = BlobPart::parse(self.page(number)?).map_err(|e| self.at(number, e))?;
-            if let Some(next) = part.next {
-                if !pages.contains(&next.0) || !followers.insert(next.0) {
-                    return Err(self.at(number, format!("BLOB part {next} follows")));
-                }
+            if let Some(next) = part.next
+                && (!pages.contains(next.0) || !followers.insert(next.0))
+            {
+                return Err(self.at(number, format!("BLOB part {next} follows")));
             }
         }
         Ok(pages.len() - followers.len())
     }
 
     /// Everything that holds for every tablespace; yields used pages by type.
-    fn check(&self) -> Found<BTreeMap<u16, BTreeSet<u32>>> {
+    fn check(&self) -> Found<BTreeMap<u16, Pages>> {
         if self.pages.len() < self.header.size.get() as usize {
             return Err(format!("{}: shorter than its SIZE", self.path));
         }
         let mut free_fragments = self.check_extents()?;
         let (segments, inode_pages) = self.segments()?;
-        let mut owned = BTreeSet::new();
+        let mut owned = Pages::default();
         for segment in &segments {
-            for &page in &segment.pages {
+            for page in segment.pages.iter() {
                 if !owned.insert(page) {
                     return Err(self.at(page, format!("of segment {} and another", segment.id)));
                 }
-                free_fragments.remove(&page);
+                free_fragments.remove(page);
             }
         }
         // What is left of the fragment pages belongs to the space itself.
-        let mut by_type: BTreeMap<u16, BTreeSet<u32>> = BTreeMap::new();
-        for page in free_fragments {
+        let mut by_type: BTreeMap<u16, Pages> = BTreeMap::new();
+        for page in free_fragments.iter() {
             let number = PageNo(page);
             let own = self.geometry.is_descriptor_page(number)
                 || self.geometry.is_bitmap_page(number)
-                || inode_pages.contains(&page);
+                || inode_pages.contains(page);
             if !own {
                 return Err(self.at(page, "in use, but nobody's"));
             }
             self.check_page(page)?;
         }
-        for page in owned {
+        for page in owned.iter() {
             let kind = match self.is_doublewrite(page) {
                 true => continue,
                 false => self.check_page(page)?,
             };
             by_type.entry(kind.0).or_default().insert(page);
         }
-        let none = BTreeSet::new();
+        let none = Pages::default();
         let index = by_type.get(&PageType::INDEX.0).unwrap_or(&none);
         self.check_trees(index)?;
         Ok(by_type)
@@ -343,9 +345,9 @@ impl Space {
 }
 
 /// Rollback segments: their slots and history name exactly the undo pages that are in use.
-fn check_undo(spaces: &BTreeMap<SpaceId, (Space, BTreeMap<u16, BTreeSet<u32>>)>) -> Found<()> {
+fn check_undo(spaces: &BTreeMap<SpaceId, (Space, BTreeMap<u16, Pages>)>) -> Found<()> {
     let (system, _) = &spaces[&SpaceId::SYSTEM];
-    let mut named: BTreeMap<SpaceId, BTreeSet<u32>> = BTreeMap::new();
+    let mut named: BTreeMap<SpaceId, Pages> = BTreeMap::new();
     for slot in trx_sys::slots(system.page(trx_sys::PAGE.0)?) {
         let (number, header) = slot.map_err(|e| e.to_string())?;
         let (space, _) = spaces
@@ -354,10 +356,12 @@ fn check_undo(spaces: &BTreeMap<SpaceId, (Space, BTreeMap<u16, BTreeSet<u32>>)>)
         let page = space.page(header.page.0)?;
         let error = |e: xtradb::words::Error| space.at(header.page.0, e);
         rseg::check_format(page).map_err(error)?;
-        let mut firsts: BTreeSet<u32> = rseg::slots(page).map(|(_, first)| first.0).collect();
+        let mut firsts: Vec<u32> = rseg::slots(page).map(|(_, first)| first.0).collect();
         let slots = firsts.len();
         let history = space.list(rseg::history(page).map_err(error)?)?;
         firsts.extend(history.iter().map(|addr| addr.page().0));
+        firsts.sort_unstable();
+        firsts.dedup();
         let pages = named.entry(header.space).or_default();
         let (mut out_of_slot, mut cached) = (0, 0);
         for first in firsts {
@@ -382,11 +386,11 @@ fn check_undo(spaces: &BTreeMap<SpaceId, (Space, BTreeMap<u16, BTreeSet<u32>>)>)
         }
     }
     for (id, (space, by_type)) in spaces {
-        let none = BTreeSet::new();
+        let none = Pages::default();
         let used = by_type.get(&PageType::UNDO_LOG.0).unwrap_or(&none);
         let named = named.get(id).unwrap_or(&none);
-        if used != named {
-            let lost: Vec<_> = used.symmetric_difference(named).collect();
+        let lost = used.difference(named);
+        if !lost.is_empty() {
             return Err(format!("{}: undo pages {lost:?} are nobody's", space.path));
         }
     }
@@ -408,7 +412,7 @@ pub fn audit(disk: &SimVfs, tables: &BTreeMap<String, usize>) -> Found<()> {
             let wanted = tables
                 .get(table)
                 .ok_or(format!("{path} belongs to no table"))?;
-            let none = BTreeSet::new();
+            let none = Pages::default();
             let blobs = by_type.get(&PageType::BLOB.0).unwrap_or(&none);
             let found = space.check_blobs(blobs)?;
             if found != *wanted {
@@ -432,6 +436,6 @@ pub fn audit(disk: &SimVfs, tables: &BTreeMap<String, usize>) -> Found<()> {
 pub fn chains(disk: &SimVfs, path: &str) -> Found<usize> {
     let space = Space::open(disk, path)?;
     let by_type = space.check()?;
-    let none = BTreeSet::new();
+    let none = Pages::default();
     space.check_blobs(by_type.get(&PageType::BLOB.0).unwrap_or(&none))
 }

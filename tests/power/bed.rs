@@ -13,7 +13,7 @@ use xtradb::host::image::{
 };
 use xtradb::os::CrashPoints;
 use xtradb::os::sim::SimVfs;
-use xtradb::settings::{Counters, Settings};
+use xtradb::settings::{Counters, Settings, ids};
 use xtradb::words::{Error, Result};
 
 pub const PAGE_BYTES: usize = 4096;
@@ -56,6 +56,12 @@ pub fn open(disk: &SimVfs) -> Result<Arc<Engine>> {
     let engine = Engine::open_on(under, config, Arc::new(settings), counters, host)?;
     engine.recovery_done();
     Ok(engine)
+}
+
+/// Writes all pages and makes a checkpoint.
+pub fn checkpoint(engine: &Engine) {
+    let set = engine.set_global(ids::LOG_CHECKPOINT_NOW, "ON");
+    set.expect("a healthy disk");
 }
 
 /// `(id INT PRIMARY KEY, n INT, v VARBINARY(200), b LONGBLOB, KEY n (n), KEY vn (v, n))`
@@ -122,63 +128,36 @@ impl Row {
     }
 }
 
-fn column(name: &str, kind: ColumnKind, offset: usize, length: u32) -> ImageColumn {
-    ImageColumn {
-        name: name.into(),
-        kind,
-        offset: offset as u32,
-        length,
-        octets: length,
-        collation: 63,
-        null_offset: 0,
-        null_mask: 0,
-        length_bytes: 0,
-        decimals: 0,
-        precision: 0,
-        unsigned: false,
-        not_null: true,
-        auto_increment: false,
-        is_virtual: false,
-        is_generated_stored: false,
-        is_row_start: false,
-        is_row_end: false,
-        blob_no: 0,
-    }
-}
-
 fn image() -> TableImage {
-    let id = column("id", ColumnKind::Long, 1, 4);
+    let id = ImageColumn::plain("id", ColumnKind::Long, 1, 4);
     let n = ImageColumn {
         null_mask: 1,
         not_null: false,
-        ..column("n", ColumnKind::Long, 5, 4)
+        ..ImageColumn::plain("n", ColumnKind::Long, 5, 4)
     };
     let v = ImageColumn {
         length_bytes: 1,
         octets: V_MAX as u32,
-        ..column("v", ColumnKind::VarChar, V, 1 + V_MAX as u32)
+        ..ImageColumn::plain("v", ColumnKind::VarChar, V as u32, 1 + V_MAX as u32)
     };
     let b = ImageColumn {
         null_mask: 2,
         not_null: false,
         length_bytes: 4,
         octets: 0,
-        ..column("b", ColumnKind::LongBlob, B, 12)
+        ..ImageColumn::plain("b", ColumnKind::LongBlob, B as u32, 12)
     };
-    let part = |column, length| ImageKeyPart {
-        column,
-        length,
+    let mut vn = ImageKey::of_column("vn", KeyKind::Plain, 2, V_MAX as u32);
+    let n_part = ImageKeyPart {
+        column: 1,
+        length: 4,
         descending: false,
     };
-    let key = |name: &str, kind, parts: &[ImageKeyPart]| ImageKey {
-        name: name.into(),
-        kind,
-        parts: parts.into(),
-    };
+    vn.parts = vn.parts.iter().cloned().chain([n_part]).collect();
     let keys = vec![
-        key("PRIMARY", KeyKind::Primary, &[part(0, 4)]),
-        key("n", KeyKind::Plain, &[part(1, 4)]),
-        key("vn", KeyKind::Plain, &[part(2, V_MAX as u32), part(1, 4)]),
+        ImageKey::of_column("PRIMARY", KeyKind::Primary, 0, 4),
+        ImageKey::of_column("n", KeyKind::Plain, 1, 4),
+        vn,
     ];
     TableImage::new(vec![id, n, v, b], keys, ROW_BYTES as u32, 1).expect("a sound image")
 }

@@ -8,19 +8,16 @@ use super::verify::{ALL_WAYS, Depth, read, verify};
 use super::work::{Db, Model, Work};
 use super::{IDS, Violations, checked, instance, number, workers};
 use crate::support::seed::Rng;
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use xtradb::engine::{Engine, Isolation, RowFormat, TrxFlags};
-use xtradb::os::sim::{Blow, SimVfs};
+use xtradb::os::sim::{Blow, Call, SimVfs, Struck};
 use xtradb::words::Error;
 
 const STATEMENTS: usize = 60;
 /// Every so many calls are hit, from a random one on; 1 takes each.
-const STRIDE: usize = 9;
-/// The same for single statements of DDL.
-const DDL_STRIDE: usize = 3;
+const STRIDE: usize = 1;
 
 /// A clean instance and what is in it.
 struct Base {
@@ -31,7 +28,7 @@ struct Base {
 
 impl Base {
     fn new(rng: &mut Rng) -> Base {
-        let (disk, engine, db) = instance(rng);
+        let (disk, engine, db) = instance(rng, IDS);
         engine.close().expect("close");
         Base {
             disk,
@@ -92,8 +89,10 @@ fn run(base: &Base, disk: &SimVfs, blow: Option<(Blow, u64)>) -> Result<Ran, Str
         }
     }
     if let Some(why) = engine.stopped() {
+        let blow = blow.map_or(Blow::Eio, |(blow, _)| blow);
         let ddl = open_from.is_some() && !work.log.last().is_some_and(|s| s.contains("commit"));
-        stays_stopped(&engine, &work.model, disk, ddl).map_err(|text| format!("{text} ({why})"))?;
+        stays_stopped(&engine, &work.model, disk, blow, ddl)
+            .map_err(|text| format!("{text} ({why})"))?;
     }
     let ended = engine.stopped().map(String::from).or(work.given_up.take());
     let (model, _) = work.abandon();
@@ -142,15 +141,21 @@ fn stays_stopped(
     engine: &Arc<Engine>,
     model: &Model,
     disk: &SimVfs,
+    blow: Blow,
     unfinished_ddl: bool,
 ) -> Result<(), String> {
-    let struck = disk.struck().unwrap_or_default();
+    let struck = disk.struck().expect("a healthy engine does not stop");
     let Some(name) = model.last().keys().next() else {
         return Ok(());
     };
+    let promised = |error: Error| match may_refuse(&error, blow, &struck, unfinished_ddl) {
+        true => Ok(()),
+        false => Err(format!("reads do not go on after {struck}: {error:?}")),
+    };
     let mut session = bed::session(engine, Isolation::ReadCommitted);
-    let Ok(mut table) = bed::table(engine, name) else {
-        return Ok(());
+    let mut table = match bed::table(engine, name) {
+        Ok(table) => table,
+        Err(error) => return promised(error),
     };
     let row = Row {
         id: 1_000_000,
@@ -168,16 +173,27 @@ fn stays_stopped(
     let mut session = bed::session(engine, Isolation::ReadCommitted);
     match bed::all(&mut session, &mut table, 0) {
         Ok(_) => Ok(()),
-        // A device that fails for good gives no page that is not cached.
-        Err(Error::Io(_)) => Ok(()),
-        // Nor does a file that has failed, whatever the device does now (F5).
-        Err(Error::Stopped(why)) if why.contains("failed to be written") => Ok(()),
-        // A directory that failed to be synced stops the engine: nobody knows which names will last.
-        Err(Error::Stopped(why)) if why.contains("fsync of ./d failed") => Ok(()),
-        // A table that the statement was about to change may be in nobody's use.
-        Err(Error::Stopped(_)) if unfinished_ddl => Ok(()),
-        Err(error) => Err(format!("reads do not go on after {struck}: {error}")),
+        Err(error) => promised(error),
     }
+}
+
+/// What F5 does not promise a read.
+fn may_refuse(error: &Error, blow: Blow, struck: &Struck, unfinished_ddl: bool) -> bool {
+    let is_name = struck.call == Call::Name || struck.call == Call::Sync && is_dir(&struck.path);
+    match error {
+        // A device that fails for good gives no page that is not cached.
+        Error::Io(_) => blow == Blow::EioForGood,
+        // Nor does a file that has failed, whatever the device does now.
+        Error::FileFailed(path) => blow.is_for_good() || **path == *struck.path,
+        // Nobody knows which names will last; and a table that a statement was about to change may be in
+        // nobody's use.
+        Error::Stopped(_) => is_name || blow.is_for_good() || unfinished_ddl,
+        _ => false,
+    }
+}
+
+fn is_dir(path: &str) -> bool {
+    path == "./" || path == "./d"
 }
 
 fn strike(base: &Base, blow: Blow, at: u64, counts: &Counts) -> Result<(), String> {
@@ -186,13 +202,7 @@ fn strike(base: &Base, blow: Blow, at: u64, counts: &Counts) -> Result<(), Strin
     let Some(struck) = disk.struck() else {
         return Ok(());
     };
-    counts.struck.fetch_add(1, Ordering::Relaxed);
-    counts
-        .stopped
-        .fetch_add(usize::from(ran.ended.is_some()), Ordering::Relaxed);
-    counts
-        .errors
-        .fetch_add(usize::from(!ran.errors.is_empty()), Ordering::Relaxed);
+    counts.note(ran.ended.is_some(), !ran.errors.is_empty());
     let about = |text: String| {
         let Ran { ended, errors, .. } = &ran;
         format!("{struck}; errors {errors:?}; ended {ended:?}: {text}")
@@ -216,17 +226,29 @@ fn strike(base: &Base, blow: Blow, at: u64, counts: &Counts) -> Result<(), Strin
         .map_err(about)
 }
 
+/// What the runs of one blow came to.
 #[derive(Default)]
-struct Counts {
+pub struct Counts {
     runs: AtomicUsize,
     struck: AtomicUsize,
     stopped: AtomicUsize,
     errors: AtomicUsize,
 }
 
+impl Counts {
+    /// A run that was struck: the engine stopped, statements failed.
+    pub fn note(&self, stopped: bool, errors: bool) {
+        self.struck.fetch_add(1, Ordering::Relaxed);
+        self.stopped
+            .fetch_add(usize::from(stopped), Ordering::Relaxed);
+        self.errors
+            .fetch_add(usize::from(errors), Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_failing_call_costs_a_statement_or_stops_the_engine_and_loses_nothing() {
-    let mut rng = Rng::announced_or("power-faults", 1);
+    let mut rng = Rng::announced("power-faults");
     let base = Base::new(&mut rng);
     let calm = base.disk.after_kill();
     let ran = run(&base, &calm, None).expect("a healthy disk");
@@ -237,44 +259,53 @@ fn a_failing_call_costs_a_statement_or_stops_the_engine_and_loses_nothing() {
     );
     let calls = ran.calls + 20;
     let stride = number("XTRADB_FAULT_STRIDE", STRIDE) as u64;
-    let start = rng.below(stride);
-    let counts: BTreeMap<usize, Counts> = (0..Blow::ALL.len())
-        .map(|i| (i, Counts::default()))
-        .collect();
+    let places = (stride, rng.below(stride));
     let violations = Violations::default();
-    let next = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..workers() {
-            scope.spawn(|| {
-                while !violations.are_many() {
-                    let task = next.fetch_add(1, Ordering::Relaxed);
-                    let which = task % Blow::ALL.len();
-                    // Neighbouring blows fall on different calls.
-                    let at =
-                        (task / Blow::ALL.len()) as u64 * stride + (start + which as u64) % stride;
-                    if at >= calls {
-                        return;
-                    }
-                    let blow = Blow::ALL[which];
-                    let done = checked(|| strike(&base, blow, at, &counts[&which]));
-                    counts[&which].runs.fetch_add(1, Ordering::Relaxed);
-                    if let Err(text) = done {
-                        violations.add(
-                            &base.disk,
-                            format!("seed {} {blow:?} at {at}: {text}", base.seed),
-                        );
-                    }
-                }
-            });
-        }
-    });
-    for (which, counts) in &counts {
-        println!(
-            "power-faults: {:?} of {calls} calls: {counts:?}",
-            Blow::ALL[*which]
-        );
-    }
+    play(
+        "power-faults",
+        calls,
+        places,
+        &violations,
+        |blow, at, counts| {
+            let done = checked(|| strike(&base, blow, at, counts));
+            done.map_err(|text| (base.disk.clone(), format!("seed {}: {text}", base.seed)))
+        },
+    );
     violations.none();
+}
+
+/// Lets every blow hit some of `calls` calls: each `stride`th from a first one on. Where something is wrong,
+/// `strike` gives the disk as it was at first.
+pub fn play(
+    what: &str,
+    calls: u64,
+    (stride, start): (u64, u64),
+    violations: &Violations,
+    strike: impl Fn(Blow, u64, &Counts) -> Result<(), (SimVfs, String)> + Sync,
+) {
+    let counts: Vec<Counts> = Blow::ALL.iter().map(|_| Counts::default()).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while !violations.are_many() {
+            let task = next.fetch_add(1, Ordering::Relaxed);
+            let which = task % Blow::ALL.len();
+            // Neighbouring blows fall on different calls.
+            let first = (start + which as u64 * stride / Blow::ALL.len() as u64) % stride;
+            let at = (task / Blow::ALL.len()) as u64 * stride + first;
+            if at >= calls {
+                return;
+            }
+            let (blow, counts) = (Blow::ALL[which], &counts[which]);
+            counts.runs.fetch_add(1, Ordering::Relaxed);
+            if let Err((disk, text)) = strike(blow, at, counts) {
+                violations.add(&disk, format!("{blow:?} at {at}: {text}"));
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..workers()).for_each(|_| drop(scope.spawn(work))));
+    for (blow, counts) in Blow::ALL.iter().zip(&counts) {
+        println!("{what}: {blow:?} of {calls} calls: {counts:?}");
+    }
 }
 
 /// Statements of DDL on the tables of the base.
@@ -353,9 +384,9 @@ fn strike_ddl(base: &Base, ddl: Ddl, blow: Blow, at: u64) -> Result<bool, String
 /// undid it: the table had lost its file.
 #[test]
 fn a_failing_call_leaves_a_statement_of_ddl_done_or_undone() {
-    let mut rng = Rng::announced_or("power-ddl-faults", 1);
+    let mut rng = Rng::announced("power-ddl-faults");
     let base = Base::new(&mut rng);
-    let stride = number("XTRADB_FAULT_STRIDE", DDL_STRIDE) as u64;
+    let stride = number("XTRADB_FAULT_STRIDE", STRIDE) as u64;
     let blows = [
         Blow::Eio,
         Blow::EioForGood,

@@ -10,6 +10,8 @@
 mod audit;
 mod bed;
 mod faults;
+mod pages;
+mod starts;
 mod verify;
 mod work;
 
@@ -30,7 +32,7 @@ use xtradb::os::sim::SimVfs;
 use xtradb::os::sim_record::Recording;
 use xtradb::settings::Counter;
 
-/// Ids of rows in each table.
+/// Ids of rows in each table, at most.
 const IDS: u64 = 300;
 
 /// A recorded run and what it acknowledged when.
@@ -52,8 +54,8 @@ impl Recorded {
     }
 }
 
-/// An instance with some tables, rows in them, and a log that is about to wrap.
-fn instance(rng: &mut Rng) -> (SimVfs, Arc<Engine>, Db) {
+/// An instance with some tables, rows with ids below `ids` in them, and a log that is about to wrap.
+fn instance(rng: &mut Rng, ids: u64) -> (SimVfs, Arc<Engine>, Db) {
     let disk = SimVfs::new();
     disk.create_dir("./d").expect("a directory");
     let engine = bed::open(&disk).expect("a new instance");
@@ -81,7 +83,7 @@ fn instance(rng: &mut Rng) -> (SimVfs, Arc<Engine>, Db) {
             let mut next = model.last().clone();
             let rows = Arc::make_mut(next.get_mut(&name).expect("there"));
             for _ in 0..20 {
-                let id = rng.below(IDS) as i32;
+                let id = rng.below(ids) as i32;
                 let row = Row {
                     id,
                     n: Some(id % 7),
@@ -113,14 +115,25 @@ fn log_used(engine: &Engine) -> u64 {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mix {
     All,
+    /// The same on as much log and as many rows as there is room for.
+    Long,
     /// Statements of DDL alone.
     Ddl,
 }
 
 impl Mix {
+    /// Rows of a table: a state costs as much as must be read, and most bugs need few.
+    fn ids(self, rng: &mut Rng) -> u64 {
+        match self {
+            Mix::Long => IDS,
+            Mix::All => *rng.pick(&[60, 100, 150]),
+            Mix::Ddl => 60,
+        }
+    }
+
     fn step(self, work: &mut Work) {
         let done = match self {
-            Mix::All => work.step(),
+            Mix::All | Mix::Long => work.step(),
             Mix::Ddl => work.change_tables(),
         };
         done.expect("a healthy disk");
@@ -129,10 +142,15 @@ impl Mix {
 
 /// Runs `steps` statements, closes, opens again, runs some more, and stops as by a crash.
 fn record(rng: &mut Rng, mix: Mix, steps: u32) -> Recorded {
-    let (disk, engine, db) = instance(rng);
+    let ids = mix.ids(rng);
+    let (disk, engine, db) = instance(rng, ids);
+    if mix != Mix::Long {
+        // Recovery begins near its end.
+        bed::checkpoint(&engine);
+    }
     disk.start_recording();
     let model = Model { states: vec![db] };
-    let mut work = Work::new(&disk, &engine, model, Rng::new(rng.next()), IDS);
+    let mut work = Work::new(&disk, &engine, model, Rng::new(rng.next()), ids);
     for _ in 0..steps {
         mix.step(&mut work);
     }
@@ -140,7 +158,7 @@ fn record(rng: &mut Rng, mix: Mix, steps: u32) -> Recorded {
     engine.close().expect("close");
     drop(engine);
     let engine = bed::open(&disk).expect("a clean instance");
-    let mut work = Work::new(&disk, &engine, model, Rng::new(rng.next()), IDS);
+    let mut work = Work::new(&disk, &engine, model, Rng::new(rng.next()), ids);
     for _ in 0..steps / 4 {
         mix.step(&mut work);
     }
@@ -236,15 +254,14 @@ struct Plan {
     kills: u64,
 }
 
-/// Cuts a recorded run; yields how many states were checked.
-fn cut(recorded: &Recorded, plan: Plan, violations: &Violations) -> usize {
+/// Cuts a recorded run at these moments; yields how many states were checked.
+fn cut(recorded: &Recorded, moments: &[usize], plan: Plan, violations: &Violations) -> usize {
     let count = plan.count;
-    let moments = recorded.recording.moments();
     let workers = workers();
     let states = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for worker in 0..workers {
-            let (moments, states) = (&moments, &states);
+            let states = &states;
             scope.spawn(move || {
                 let range = count * worker / workers..count * (worker + 1) / workers;
                 states.fetch_add(
@@ -368,7 +385,7 @@ fn round(rng: &mut Rng, mix: Mix, count: usize, kills: u64, violations: &Violati
     keep_memory();
     let since = Instant::now();
     let steps = match mix {
-        Mix::All => number("XTRADB_POWER_STEPS", 500),
+        Mix::All | Mix::Long => number("XTRADB_POWER_STEPS", 500),
         Mix::Ddl => 40,
     };
     let recorded = record(rng, mix, steps as u32);
@@ -379,7 +396,9 @@ fn round(rng: &mut Rng, mix: Mix, count: usize, kills: u64, violations: &Violati
         since.elapsed()
     );
     let seed = rng.next();
-    let states = cut(&recorded, Plan { seed, count, kills }, violations);
+    let moments = recorded.recording.moments();
+    let plan = Plan { seed, count, kills };
+    let states = cut(&recorded, &moments, plan, violations);
     println!("power: {states} states in {:?}", since.elapsed());
     states
 }
@@ -395,17 +414,29 @@ fn keep_memory() {
     }
 }
 
-/// First cuts: few where assertions make everything slow, many in the build for that (`make test`).
+/// First cuts of the mixed workload; half as many second ones come on top: more than 20 000 states. Each of
+/// the three tests of some kind of cut plays a sixth of that.
 fn count() -> usize {
-    number("XTRADB_POWER_STATES", 120)
+    number("XTRADB_POWER_STATES", 14_000)
 }
 
 #[test]
 fn acknowledged_transactions_survive_power_cuts_at_every_write_and_sync() {
+    /// First cuts of one recording, which has about so many moments.
+    const ROUND: usize = 1250;
     let mut rng = Rng::announced("power");
     let violations = Violations::default();
-    round(&mut rng, Mix::All, count(), 20, &violations);
-    violations.none();
+    let (count, mut states) = (count(), 0);
+    for (number, first) in (0..count).step_by(ROUND).enumerate() {
+        let mix = match number % 8 {
+            7 => Mix::Long,
+            _ => Mix::All,
+        };
+        let cuts = ROUND.min(count - first);
+        states += round(&mut rng, mix, cuts, 20, &violations);
+        violations.none();
+    }
+    println!("power: {states} states");
 }
 
 /// Pages that a killed process had written and not synced were taken for durable by the next start,
@@ -428,6 +459,37 @@ fn names_of_files_do_not_run_ahead_of_the_log_that_a_killed_process_left_in_the_
     violations.none();
 }
 
+/// A checkpoint that a killed process had written and not synced: the next start, which found nothing to
+/// recover, cleared the log behind it, and a power cut took the checkpoint back.
+#[test]
+fn a_checkpoint_that_a_killed_process_left_in_the_cache_survives_a_power_cut_after_the_next_start()
+{
+    let mut rng = Rng::announced("power-checkpoint");
+    let recorded = record(&mut rng, Mix::All, 120);
+    let is_checkpoint = |&moment: &usize| {
+        let what = recorded.recording.describe(moment);
+        [
+            "write of 4096 at 4096 of ./ib_logfile0",
+            "write of 4096 at 8192 of ./ib_logfile0",
+        ]
+        .contains(&&*what)
+    };
+    let mut moments = recorded.recording.moments();
+    moments.retain(is_checkpoint);
+    let violations = Violations::default();
+    let plan = Plan {
+        seed: rng.next(),
+        count: count() / 20,
+        kills: 1,
+    };
+    let states = cut(&recorded, &moments, plan, &violations);
+    println!(
+        "power-checkpoint: {states} states at {} moments",
+        moments.len()
+    );
+    violations.none();
+}
+
 /// The first page of the system tablespace was to be written last. A device that writes in another
 /// order left it without the pages that it promises, and the instance could never be opened.
 #[test]
@@ -440,7 +502,7 @@ fn a_new_instance_is_there_or_made_again_after_power_cuts() {
         count: count() / 6,
         kills: 20,
     };
-    let states = cut(&recorded, plan, &violations);
+    let states = cut(&recorded, &recorded.recording.moments(), plan, &violations);
     println!("power-creation: {states} states");
     violations.none();
 }
@@ -473,7 +535,7 @@ fn look() {
 #[test]
 #[ignore = "takes hours: make soak-powercut"]
 fn soak() {
-    const ROUND: usize = 4000;
+    const ROUND: usize = 2000;
     let wanted = number("XTRADB_POWER_STATES", 500_000);
     let file = std::env::var("XTRADB_SOAK_FILE").expect("XTRADB_SOAK_FILE names a file");
     let kept = std::fs::read_to_string(&file).unwrap_or_default();
@@ -489,6 +551,7 @@ fn soak() {
         let violations = Violations::default();
         let mut rng = Rng::new(seed.wrapping_add(rounds));
         let (mix, kills) = match rounds % 8 {
+            1 => (Mix::Long, 20),
             3 => (Mix::All, 1),
             5 => (Mix::Ddl, 20),
             7 => (Mix::Ddl, 1),

@@ -39,20 +39,24 @@ demo:
 	@$(MAKE) --no-print-directory build
 	@tools/demo.sh $(OUT)
 
+# A package of its own, which has the engine optimised, with all assertions. Dependencies are shared.
+POWER = $(CARGO) test --manifest-path tests/power/Cargo.toml --target-dir '$(TARGET)'
+
 # The tests run against the debug build: assertions and latch-order checks are on there.
 test-build:
 	@$(MAKE) --no-print-directory build PROFILE=debug
 
 test: test-build
-	$(CARGO) test --no-fail-fast && $(CARGO) test --manifest-path tests/models/Cargo.toml
+	$(CARGO) test --no-fail-fast && $(POWER) && $(CARGO) test --manifest-path tests/models/Cargo.toml
 
-# Very many runs want a fast build with all assertions: the profile "soak".
+# Seed and progress of long runs.
 SOAK_DIR ?= $(TARGET)
 
 soak-powercut:
-	XTRADB_SOAK_FILE='$(abspath $(SOAK_DIR))/soak-powercut.txt' $(CARGO) test --profile soak --test main -- \
+	XTRADB_SOAK_FILE='$(abspath $(SOAK_DIR))/soak-powercut.txt' $(POWER) -- \
 	    power::soak --exact --ignored --nocapture
 
+# Wants a fast build with all assertions.
 soak-kill:
 	$(CARGO) build --profile soak
 	XTRADB_SOAK_FILE='$(abspath $(SOAK_DIR))/soak-kill.txt' $(CARGO) test --profile soak --test main -- \
@@ -81,6 +85,8 @@ miri:
 lint:
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets -- -D warnings
+	$(CARGO) fmt --check --manifest-path tests/power/Cargo.toml
+	$(CARGO) clippy --all-targets --manifest-path tests/power/Cargo.toml --target-dir '$(TARGET)' -- -D warnings
 	$(CARGO) test --quiet --test layers
 	@bash -n .ci/run && for script in tools/*.sh; do bash -n $$script || exit 1; done
 	@python3 -m compileall -q tools benches tests/tools tests/fixtures >/dev/null || { echo 'a Python script does not parse'; exit 1; }

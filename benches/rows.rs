@@ -6,19 +6,17 @@
 
 #![allow(missing_docs, reason = "the macro makes a public function")]
 
+mod support;
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::path::PathBuf;
 use std::sync::Arc;
 use xtradb::engine::{
-    CreateOptions, Engine, EngineConfig, Find, HostServices, LockMode, OpenFlags, Session,
-    SessionConfig, StatementFlags, TableHandle, TableUse, TrxFlags, Wait,
+    CreateOptions, Engine, Find, LockMode, OpenFlags, Session, SessionConfig, StatementFlags,
+    TableHandle, TableUse, TrxFlags, Wait,
 };
-use xtradb::host::callbacks::{NoCallbacks, SessionCtx};
-use xtradb::host::collation::BytesOnly;
-use xtradb::host::image::{
-    ColumnKind, ImageColumn, ImageKey, ImageKeyPart, KeyKind, RowIn, TableImage,
-};
-use xtradb::settings::{Counters, Settings};
+use xtradb::host::callbacks::SessionCtx;
+use xtradb::host::image::{ColumnKind, ImageColumn, ImageKey, KeyKind, RowIn, TableImage};
 use xtradb::words::{Error, Result};
 
 const ROWS: i32 = 100_000;
@@ -35,10 +33,8 @@ struct Bed {
 
 impl Bed {
     fn new() -> Bed {
-        let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("bench-rows");
-        let _ = std::fs::remove_dir_all(&dir);
-        std::fs::create_dir_all(&dir).expect("the directory can be made");
-        let engine = open(&dir);
+        let dir = support::directory("bench-rows");
+        let engine = support::open(&dir);
         let config = SessionConfig {
             isolation: xtradb::engine::Isolation::RepeatableRead,
             connection_id: 1,
@@ -136,60 +132,10 @@ impl Drop for Bed {
     }
 }
 
-fn open(dir: &std::path::Path) -> Arc<Engine> {
-    let settings = Settings::default();
-    for option in [
-        "buffer_pool_size=256M",
-        "log_file_size=256M",
-        "flush_log_at_trx_commit=0",
-    ] {
-        settings.apply_option(option).expect("a valid option");
-    }
-    let config = EngineConfig {
-        datadir: dir.into(),
-        may_create: true,
-    };
-    let host = HostServices {
-        collations: Arc::new(BytesOnly),
-        callbacks: Arc::new(NoCallbacks),
-    };
-    let counters = Arc::new(Counters::default());
-    Engine::open(config, Arc::new(settings), counters, host).expect("the engine opens")
-}
-
 fn image() -> TableImage {
-    let column = |name: &str, kind, offset, length| ImageColumn {
-        name: name.into(),
-        kind,
-        offset,
-        length,
-        octets: length,
-        collation: 63,
-        null_offset: 0,
-        null_mask: 0,
-        length_bytes: 0,
-        decimals: 0,
-        precision: 0,
-        unsigned: false,
-        not_null: true,
-        auto_increment: false,
-        is_virtual: false,
-        is_generated_stored: false,
-        is_row_start: false,
-        is_row_end: false,
-        blob_no: 0,
-    };
-    let id = column("id", ColumnKind::Long, 1, 4);
-    let value = column("v", ColumnKind::String, 5, VALUE_BYTES as u32);
-    let primary = ImageKey {
-        name: "PRIMARY".into(),
-        kind: KeyKind::Primary,
-        parts: Box::new([ImageKeyPart {
-            column: 0,
-            length: 4,
-            descending: false,
-        }]),
-    };
+    let id = ImageColumn::plain("id", ColumnKind::Long, 1, 4);
+    let value = ImageColumn::plain("v", ColumnKind::String, 5, VALUE_BYTES as u32);
+    let primary = ImageKey::of_column("PRIMARY", KeyKind::Primary, 0, 4);
     TableImage::new(vec![id, value], vec![primary], ROW_BYTES as u32, 1).expect("a sound image")
 }
 

@@ -15,6 +15,12 @@ pub fn forget_cached(file: &File) -> Result<()> {
     }
 }
 
+/// Returns when the kernel has written what any process left dirty in the page cache.
+pub fn write_page_cache() {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { libc::sync() };
+}
+
 /// Seconds of processor time that this process has used, all threads, user and kernel.
 pub fn cpu_seconds() -> f64 {
     // SAFETY: `usage` is plain data that the call fills; zero bytes are a valid value of it.

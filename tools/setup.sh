@@ -34,8 +34,8 @@ fi
 command -v apt-get >/dev/null || fail "this script knows Debian 12; install by hand: ${plain[*]} ${mariadb[*]}"
 
 missing=()
-# Any libclang that bindgen can load will do.
-have_libclang() { ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1; }
+# Any libclang that bindgen can load will do; libclang-cpp is another library.
+have_libclang() { compgen -G '/usr/lib/llvm-*/lib/libclang.so*' >/dev/null || compgen -G '/usr/lib/llvm-*/lib/libclang-[0-9]*.so*' >/dev/null; }
 for package in "${plain[@]}"; do
     if [ "$package" = libclang-14-dev ] && have_libclang; then continue; fi
     installed "$package" || missing+=("$package")

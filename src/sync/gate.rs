@@ -4,11 +4,12 @@
 //! Shared holders must not wait for anything but memory: an exclusive caller waits for them.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Padded;
 use super::futex;
 use super::order::{self, Rank};
+use super::raw::atomic::{AtomicU32, Ordering};
+use super::raw::{Mutex, MutexGuard, spin_loop, thread_local};
 
 /// Number of stripes over which threads are spread.
 pub const STRIPES: usize = 16;
@@ -24,7 +25,7 @@ pub struct Gate {
     /// Bumped when a shared holder leaves a closed gate.
     drained: AtomicU32,
     /// Exclusive callers queue here.
-    exclusive: std::sync::Mutex<()>,
+    exclusive: Mutex<()>,
 }
 
 /// Passage through a `Gate`, shared or exclusive.
@@ -37,7 +38,7 @@ pub struct GateGuard<'a> {
 #[derive(Debug)]
 enum Held<'a> {
     Shared(usize),
-    Exclusive(#[expect(dead_code, reason = "held for its drop")] std::sync::MutexGuard<'a, ()>),
+    Exclusive(#[expect(dead_code, reason = "held for its drop")] MutexGuard<'a, ()>),
 }
 
 thread_local! {
@@ -48,7 +49,7 @@ thread_local! {
 /// This thread's stripe, below `STRIPES`: for counters that threads should not share.
 #[inline]
 pub fn own_stripe() -> usize {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
+    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     STRIPE.with(|stripe| {
         if stripe.get() == 0 {
             // Relaxed: any spread of threads over stripes is right, an even one is faster.
@@ -66,7 +67,7 @@ impl Gate {
             stripes: [const { Padded(AtomicU32::new(0)) }; STRIPES],
             closed: AtomicU32::new(0),
             drained: AtomicU32::new(0),
-            exclusive: std::sync::Mutex::new(()),
+            exclusive: Mutex::new(()),
         }
     }
 
@@ -118,7 +119,7 @@ impl Gate {
             if stripe.load(Ordering::SeqCst) == 0 {
                 return;
             }
-            std::hint::spin_loop();
+            spin_loop();
         }
         loop {
             let seen = self.drained.load(Ordering::SeqCst);

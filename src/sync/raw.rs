@@ -5,3 +5,4 @@
 pub use std::hint::spin_loop;
 pub use std::sync::atomic;
 pub use std::sync::{Condvar, Mutex, MutexGuard, TryLockError};
+pub use std::thread_local;

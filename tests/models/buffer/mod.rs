@@ -37,8 +37,8 @@ mod region {
 use crate::sync::raw::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mode, Rank};
 use crate::words::{PageId, PageNo, SpaceId};
-use guide::{Draft, Guides, Sight, Want};
 use frame::{Frame, Load, NO_PAGE, WriteState};
+use guide::{Draft, Guides, Sight, Want};
 use table::{Found, Table};
 
 /// So many need twice the buckets that a table has at least.
@@ -63,12 +63,17 @@ impl Pool {
 
     /// Twice the buckets.
     pub fn grow(&self) {
-        self.table.grow(&self.frames, FRAMES_LATER).expect("plain memory");
+        self.table
+            .grow(&self.frames, FRAMES_LATER)
+            .expect("plain memory");
     }
 
     /// The pages that are in frames.
     pub fn pages(&self) -> Vec<PageId> {
-        let used = self.frames.iter().filter(|frame| frame.id_word() != NO_PAGE);
+        let used = self
+            .frames
+            .iter()
+            .filter(|frame| frame.id_word() != NO_PAGE);
         used.map(|frame| frame.id()).collect()
     }
 
@@ -92,7 +97,10 @@ impl Pool {
         let frame = &self.frames[at as usize];
         frame.latch.lock(Mode::Shared, Rank::None);
         let content = self.content[at as usize].load(Ordering::Relaxed);
-        assert!(frame.id() == id && frame.load() == Load::Ready, "a pinned frame keeps its page");
+        assert!(
+            frame.id() == id && frame.load() == Load::Ready,
+            "a pinned frame keeps its page"
+        );
         frame.latch.unlock(Mode::Shared, Rank::None);
         frame.unpin();
         Some(content)
@@ -108,7 +116,10 @@ impl Pool {
             }
             frame.set_id(id.to_u64());
             frame.set_load(Load::Loading);
-            assert!(frame.latch.try_lock(Mode::Exclusive, Rank::None), "an owned frame");
+            assert!(
+                frame.latch.try_lock(Mode::Exclusive, Rank::None),
+                "an owned frame"
+            );
             self.table.link(&shard, &self.frames, id, at as u32);
             frame.disown(1);
         }
@@ -188,13 +199,20 @@ impl Tree {
         let id = page(9);
         {
             let shard = self.pool.table.shard(id);
-            if self.pool.table.find_in(&shard, &self.pool.frames, id).is_some() {
+            if self
+                .pool
+                .table
+                .find_in(&shard, &self.pool.frames, id)
+                .is_some()
+            {
                 return false;
             }
             frame.set_id(id.to_u64());
             frame.set_load(Load::Loading);
             assert!(frame.latch.try_lock(Mode::Exclusive, Rank::None));
-            self.pool.table.link(&shard, &self.pool.frames, id, at as u32);
+            self.pool
+                .table
+                .link(&shard, &self.pool.frames, id, at as u32);
             frame.disown(1);
         }
         let content = self.file.load(Ordering::Relaxed);
@@ -207,7 +225,10 @@ impl Tree {
 
     fn pin_root(&self) -> Option<usize> {
         let shard = self.pool.table.shard(page(9));
-        let at = self.pool.table.find_in(&shard, &self.pool.frames, page(9))? as usize;
+        let at = self
+            .pool
+            .table
+            .find_in(&shard, &self.pool.frames, page(9))? as usize;
         self.pool.frames[at].try_pin().then_some(at)
     }
 
@@ -243,11 +264,15 @@ impl Tree {
     pub fn restructure(&self, boundary: u64) {
         let Some(at) = self.pin_root() else { return };
         let frames = [at, LEAVES[0], LEAVES[1]].map(|at| &self.pool.frames[at]);
-        frames.iter().for_each(|frame| frame.latch.lock(Mode::Exclusive, Rank::None));
+        frames
+            .iter()
+            .for_each(|frame| frame.latch.lock(Mode::Exclusive, Rank::None));
         self.pool.content[at].store(boundary, Ordering::Relaxed);
         self.store(LEAVES[0], LEAVES[1], boundary);
         self.file.store(boundary, Ordering::Relaxed);
-        frames.iter().for_each(|frame| frame.latch.unlock(Mode::Exclusive, Rank::None));
+        frames
+            .iter()
+            .for_each(|frame| frame.latch.unlock(Mode::Exclusive, Rank::None));
         frames[0].unpin();
     }
 
@@ -281,7 +306,10 @@ impl Tree {
         };
         let told = self.guides.ask(frame, &sight, &want)?;
         let leaf = told.child.0 as usize;
-        assert!(LEAVES.contains(&leaf), "a guide that was half-written is not believed");
+        assert!(
+            LEAVES.contains(&leaf),
+            "a guide that was half-written is not believed"
+        );
         let latch = &self.pool.frames[leaf].latch;
         latch.lock(Mode::Shared, Rank::None);
         // As `Pool::still`.

@@ -3,6 +3,8 @@
 pub mod futex;
 pub mod raw;
 
+#[path = "../../../src/sync/gate.rs"]
+pub mod gate;
 #[path = "../../../src/sync/group.rs"]
 pub mod group;
 #[path = "../../../src/sync/latch.rs"]
@@ -22,6 +24,7 @@ pub mod ring;
 #[path = "../../../src/sync/watermark.rs"]
 pub mod watermark;
 
+pub use gate::{Gate, GateGuard};
 pub use group::{GroupLock, Turn};
 pub use latch::{Latch, Mode};
 pub use mutex::{Condvar, Mutex, MutexGuard};

@@ -3,3 +3,4 @@
 pub use shuttle::hint::spin_loop;
 pub use shuttle::sync::atomic;
 pub use shuttle::sync::{Condvar, Mutex, MutexGuard, TryLockError};
+pub use shuttle::thread_local;

@@ -6,7 +6,7 @@
 use models::buffer::{Pool, Tree};
 use models::lock::{LockTable, Outcome, RecordKind, RecordMode, Strength};
 use models::sync::raw::atomic::{AtomicU32, AtomicU64, Ordering};
-use models::sync::{Arc, GroupLock, Latch, Mode, Rank, Ring, Turn, Watermark};
+use models::sync::{Arc, Gate, GroupLock, Latch, Mode, Rank, Ring, Turn, Watermark};
 use models::words::{HeapNo, PageId, PageNo, SpaceId};
 use shuttle::thread;
 use std::time::Duration;
@@ -232,6 +232,55 @@ fn the_watermark_passes_no_gap_and_stops_at_none() {
             .into_iter()
             .for_each(|task| task.join().expect("no panic"));
         assert_eq!(shared.0.reached(), 3 * 4 * 16);
+    });
+}
+
+/// What a checkpoint relies on (ARCHITECTURE L2): who has the log gate alone finds everything registered that was
+/// reserved, and nobody reserves before it leaves.
+#[test]
+fn who_closes_the_log_gate_finds_everything_registered() {
+    check(1500, || {
+        let shared = Arc::new((
+            Gate::new(Rank::None),
+            AtomicU64::new(0),
+            Watermark::new(0, 64),
+        ));
+        let commits = (0..3).map(|_| {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let (gate, lsn, registered) = &*shared;
+                for _ in 0..2 {
+                    let inside = gate.enter();
+                    assert!(!inside.is_exclusive());
+                    let start = lsn.fetch_add(16, Ordering::SeqCst);
+                    thread::yield_now();
+                    registered.mark(start, start + 16, &|| false);
+                    drop(inside);
+                }
+            })
+        });
+        let checkpoints = (0..2).map(|_| {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let (gate, lsn, registered) = &*shared;
+                let alone = gate.enter_exclusive();
+                assert!(alone.is_exclusive());
+                let current = lsn.load(Ordering::SeqCst);
+                assert_eq!(registered.reached(), current, "reserved, not registered");
+                thread::yield_now();
+                assert_eq!(
+                    lsn.load(Ordering::SeqCst),
+                    current,
+                    "reserved past the gate"
+                );
+                drop(alone);
+            })
+        });
+        let tasks: Vec<_> = commits.chain(checkpoints).collect();
+        tasks
+            .into_iter()
+            .for_each(|task| task.join().expect("no panic"));
+        assert_eq!(shared.2.reached(), 3 * 2 * 16);
     });
 }
 

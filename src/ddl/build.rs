@@ -7,6 +7,8 @@
 use crate::dict::OpenTable;
 use crate::mtr::{Mtr, PageCtx, retry};
 use crate::os::thread::{OnPanic, Threads};
+use crate::page::record::is_metadata;
+use crate::page::{RecOffset, SearchMode, layout};
 use crate::row::{self, EntryMaker, SortPlace, Sorted, Sorter, UniqueCheck};
 use crate::schema::Tuple;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -228,8 +230,8 @@ impl Scan {
                 return Ok(());
             }
             let seek = match (&after, start) {
-                (Some(last), _) => Seek::Key(last, crate::page::SearchMode::Greater),
-                (None, Some(start)) => Seek::Key(start, crate::page::SearchMode::GreaterOrEqual),
+                (Some(last), _) => Seek::Key(last, SearchMode::Greater),
+                (None, Some(start)) => Seek::Key(start, SearchMode::GreaterOrEqual),
                 (None, None) => Seek::First,
             };
             let (from, _) = retry(&self.ctx, None, |mtr| copy_leaf(tree, mtr, seek, &mut page))?;
@@ -238,34 +240,32 @@ impl Scan {
                 sorters[i].push(&self.trees[i], entry, image, 0)
             })?;
             match last {
-                row::Leaf::GoesOn(last) => after = Some(last),
+                row::Leaf::GoesOn(last) => {
+                    let ascends = |after| tree.compare_keys(after, &last).is_lt();
+                    if !after.as_ref().is_none_or(ascends) {
+                        return Err(tree.named(layout::corrupt(&page, "keys that do not ascend")));
+                    }
+                    after = Some(last);
+                }
                 row::Leaf::Ended => return Ok(()),
             }
         }
     }
 }
 
-/// Copies the leaf of `seek`, or the next one if the place is behind its last record; the first record in
-/// question. `None` at the tree's end.
+/// Copies the leaf of `seek`, or the next one if no row follows on it; the first row's record. `None` at the tree's end.
 fn copy_leaf(
     tree: &Tree,
     mtr: &mut Mtr<'_>,
     seek: Seek<'_>,
     page: &mut Vec<u8>,
-) -> Result<Option<crate::page::RecOffset>> {
-    use crate::page::layout;
+) -> Result<Option<RecOffset>> {
     let mut at = tree.seek(mtr, seek, Intent::Read)?;
     let view = mtr.view(at.page);
-    if layout::is_system(view, at.rec) {
-        // Before the first record, or behind the last one.
-        if at.rec == layout::infimum(view) {
-            at.rec = layout::next(view, at.rec)?;
-        }
-        while at.rec == layout::supremum(mtr.view(at.page)) {
-            if !tree.next(mtr, &mut at)? {
-                return Ok(None);
-            }
-        }
+    // A hidden record may be all that the first leaf has.
+    let is_row = !layout::is_system(view, at.rec) && !is_metadata(view, at.rec);
+    if !is_row && !tree.next(mtr, &mut at)? {
+        return Ok(None);
     }
     page.clear();
     page.extend_from_slice(mtr.view(at.page));

@@ -16,7 +16,7 @@ use crate::dict::{InUse, OpenTable};
 use crate::host::image::{BlobHeap, RowIn, TableImage};
 use crate::lock::TableMode;
 use crate::row::{self, Cursor, InsertMode, Locking, Op, Patience, Reader, Rows, Start, Template};
-use crate::schema::{self, Tuple};
+use crate::schema::Tuple;
 use crate::sync::Arc;
 use crate::words::{Error, Result, TrxId};
 
@@ -467,15 +467,7 @@ impl TableHandle {
         let (mut first, mut second) = (Tuple::new(), Tuple::new());
         self.template.key_of_position(def, a, &mut first)?;
         self.template.key_of_position(def, b, &mut second)?;
-        let clustered = self.table.clustered();
-        let fields = clustered.index().fields.iter();
-        for ((field, a), b) in fields.zip(first.fields()).zip(second.fields()) {
-            let order = schema::compare::compare_fields(field, a, b, clustered.collations());
-            if order.is_ne() {
-                return Ok(order);
-            }
-        }
-        Ok(std::cmp::Ordering::Equal)
+        Ok(self.table.clustered().compare_keys(&first, &second))
     }
 
     /// Gives up the lock of the row read last where the isolation level allows.

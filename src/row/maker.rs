@@ -14,7 +14,7 @@ use crate::words::Result;
 pub enum Leaf {
     /// Rows may follow behind the one with this key.
     GoesOn(Tuple),
-    /// The range's end was met, or the leaf had no record.
+    /// The range's end was met.
     Ended,
 }
 
@@ -61,32 +61,32 @@ impl<'m> EntryMaker<'m> {
         let index = clustered.index();
         let mut rec = from;
         let mut last = None;
+        let mut ended = false;
         for _ in 0..=layout::n_heap(page) {
             if rec == layout::supremum(page) {
                 break;
             }
             let view = RecordView::new(page, rec, index, &mut self.offsets)?;
-            if let Some(end) = end {
-                if is_at_least(clustered, &view, end) {
-                    return Ok(Leaf::Ended);
-                }
+            let is_behind = end.is_some_and(|end| is_at_least(clustered, &view, end));
+            if ended && !is_behind {
+                return Err(layout::corrupt(page, "keys that do not ascend"));
             }
+            ended = is_behind;
             last = Some(rec);
-            if !view.is_metadata() && !view.is_deleted() {
+            if !ended && !view.is_deleted() {
                 view.copy_to(&mut self.row);
                 self.one_row(take)?;
             }
             rec = layout::next(page, rec)?;
         }
-        let Some(last) = last else {
-            return Ok(Leaf::Ended);
+        let Some(last) = last.filter(|_| rec == layout::supremum(page)) else {
+            return Err(layout::corrupt(page, "a list of records without an end"));
         };
-        let mut key = Tuple::new();
-        let view = RecordView::new(page, last, index, &mut self.offsets)?;
-        if view.is_metadata() {
-            // The first record of an instant table, alone on its leaf: no row stands behind it there.
+        if ended {
             return Ok(Leaf::Ended);
         }
+        let mut key = Tuple::new();
+        let view = RecordView::new(page, last, index, &mut self.offsets)?;
         view.copy_key_to(&mut key, index.n_uniq.into());
         Ok(Leaf::GoesOn(key))
     }
@@ -129,9 +129,6 @@ impl<'m> EntryMaker<'m> {
 
 /// True if the record is not below the key.
 fn is_at_least(tree: &Tree, view: &RecordView<'_>, key: &Tuple) -> bool {
-    if view.is_metadata() {
-        return false;
-    }
     for (i, field) in tree.index().fields[..key.len()].iter().enumerate() {
         let order = compare_fields(field, view.field(i), key.field(i), tree.collations());
         if order != Ordering::Equal {

@@ -14,7 +14,6 @@ use crate::page::layout::{self, RecOffset};
 use crate::page::offsets::Offsets;
 use crate::page::record::RecordView;
 use crate::schema::Tuple;
-use crate::schema::compare::compare_fields;
 use crate::words::Result;
 
 /// A remembered record: its tree-unique key. Reused from row to row without allocating.
@@ -104,18 +103,11 @@ impl StoredPosition {
     /// Errors: `Corrupt`: the scan would go round for ever.
     pub fn check_moved(&self, tree: &Tree, last: &Tuple, forward: bool) -> Result<()> {
         let Some(key) = self.key() else { return Ok(()) };
-        let order = (0..key.len().min(last.len()))
-            .map(|i| {
-                let field = &tree.index().fields[i];
-                compare_fields(field, last.field(i), key.field(i), tree.collations())
-            })
-            .find(|order| order.is_ne())
-            .unwrap_or(Ordering::Equal);
         let expected = match forward {
             true => Ordering::Less,
             false => Ordering::Greater,
         };
-        if order == expected {
+        if tree.compare_keys(last, key) == expected {
             return Ok(());
         }
         let page = self.leaf.page().unwrap_or(tree.root());

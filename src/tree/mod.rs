@@ -52,12 +52,15 @@ pub use point::Point;
 pub use search::{Guess, Intent, Position, Seek};
 pub use validate::TreeCounts;
 
+use std::cmp::Ordering;
+
 use crate::extent::change_bitmap::Lowered;
 use crate::host::collation::CollationSource;
 use crate::lock::{LockTable, Moved};
 use crate::mtr::{Mtr, PageRef};
 use crate::page::{Offsets, layout};
-use crate::schema::{Index, Table};
+use crate::schema::compare::compare_fields;
+use crate::schema::{Index, Table, Tuple};
 use crate::sync::{Arc, Latch, Mode, Rank};
 use crate::words::{Error, PageId, PageNo, Result, SpaceId};
 
@@ -140,6 +143,16 @@ impl Tree {
     #[inline]
     pub fn collations(&self) -> &dyn CollationSource {
         &*self.collations
+    }
+
+    /// Order of two keys, or of as many fields as both have.
+    pub fn compare_keys(&self, a: &Tuple, b: &Tuple) -> Ordering {
+        let fields = self.index().fields.iter();
+        let values = fields.zip(a.fields().zip(b.fields()));
+        values
+            .map(|(field, (a, b))| compare_fields(field, a, b, self.collations()))
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
     }
 
     /// The root.

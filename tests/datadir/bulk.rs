@@ -286,3 +286,39 @@ fn the_host_undoes_a_load_that_the_stock_server_did_not_finish() {
     lay_host_definitions(&datadir);
     assert_unloaded(&datadir, false);
 }
+
+/// The hidden record of instant columns can be all that the first leaf has: with a default value of some KiB
+/// it goes to no other page.
+#[test]
+fn an_index_has_the_rows_behind_a_leaf_without_rows() {
+    let scratch = Scratch::new("bulk");
+    let datadir = scratch.dir("data");
+    Stock::create(&datadir, &[]);
+    let stock = Stock::start(&datadir, &[]);
+    stock.sql("", "CREATE DATABASE d");
+    stock.sql(
+        "d",
+        "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(6000)) ENGINE=InnoDB DEFAULT CHARSET=latin1;
+         INSERT INTO t VALUES (0, 'first');",
+    );
+    let default = "d".repeat(7000);
+    stock.sql(
+        "d",
+        &format!("ALTER TABLE t ADD COLUMN c VARCHAR(7500) NOT NULL DEFAULT '{default}', ALGORITHM=INSTANT"),
+    );
+    stock.sql(
+        "d",
+        "INSERT INTO t SELECT seq, REPEAT('v', 4800), 'given' FROM seq_1_to_300; DELETE FROM t WHERE id < 2",
+    );
+    stock.shutdown(true);
+    let mut host = Host::start(&datadir, &[]);
+    host.run(b"USE d; CREATE INDEX c ON t (c(20)); CREATE UNIQUE INDEX ci ON t (c(4), id);");
+    let said =
+        host.run(b"USE d; SELECT COUNT(*) FROM t; SELECT COUNT(*) FROM t WHERE c = 'given';");
+    assert_eq!(
+        String::from_utf8_lossy(&said),
+        "COUNT(*)\n299\nCOUNT(*)\n299\n"
+    );
+    assert_sound(&mut host, "t");
+    host.quit();
+}

@@ -80,8 +80,10 @@ impl Log {
         // Nobody writes to the old file from here on: all of it is there.
         self.write_up_to(end, true)?;
         let size = file.size()?;
-        let before = self.size.swap(size, Ordering::SeqCst);
-        // What was admitted by the old limits is counted by now, or will find the new ones.
+        let before = self.file_size();
+        // A smaller limit holds from here on: what was admitted by the old one is counted by now. A larger
+        // one must wait for the file: who was admitted by it would write over the old one's records.
+        self.size.store(size.min(before), Ordering::SeqCst);
         let fits = self.age() + self.room.admitted() <= self.system_limit();
         if self.age() > COPY_MAX || !fits {
             self.size.store(before, Ordering::SeqCst);

@@ -3,9 +3,10 @@
 
 use super::tests::{Setup, append, open, options, scan, setup};
 use super::*;
-use crate::os::sim::{Blow, Random};
-use crate::os::{CrashPoints, Vfs};
+use crate::os::sim::{Blow, Random, SimVfs};
+use crate::os::{CrashPoints, File, OpenMode, Vfs};
 use crate::sync::Arc;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::words::{Error, Lsn};
 
 const SIZES: [u64; 4] = [4 << 20, 5 << 20, 12 << 20, (4 << 20) + 4096];
@@ -143,6 +144,74 @@ fn a_resize_that_fails_leaves_the_log_whole_and_usable_or_stopped() {
     }
     println!("{stopped} stopped, {went_on} went on");
     assert!(stopped > 0 && went_on > 3);
+}
+
+/// Files whose renaming fails; notes what size the log counts with then.
+#[derive(Debug)]
+struct NoRename<'s> {
+    sim: &'s SimVfs,
+    log: &'s Log,
+    counted: AtomicU64,
+}
+
+impl Vfs for NoRename<'_> {
+    fn open(&self, path: &str, mode: OpenMode) -> Result<Arc<dyn File>, Error> {
+        self.sim.open(path, mode)
+    }
+
+    fn create(&self, path: &str, mode: OpenMode) -> Result<Arc<dyn File>, Error> {
+        self.sim.create(path, mode)
+    }
+
+    fn exists(&self, path: &str) -> Result<bool, Error> {
+        self.sim.exists(path)
+    }
+
+    fn rename(&self, from: &str, _to: &str) -> Result<(), Error> {
+        self.counted.store(self.log.file_size(), Ordering::Relaxed);
+        Err(Error::io("rename", from, libc::EIO))
+    }
+
+    fn remove(&self, path: &str) -> Result<(), Error> {
+        self.sim.remove(path)
+    }
+
+    fn list_dir(&self, path: &str) -> Result<Vec<String>, Error> {
+        self.sim.list_dir(path)
+    }
+
+    fn create_dir(&self, path: &str) -> Result<(), Error> {
+        self.sim.create_dir(path)
+    }
+
+    fn remove_dir(&self, path: &str) -> Result<(), Error> {
+        self.sim.remove_dir(path)
+    }
+
+    fn sync_dir(&self, path: &str) -> Result<(), Error> {
+        self.sim.sync_dir(path)
+    }
+}
+
+/// Who is admitted meanwhile may go on in the old file: the smaller of the two sizes counts.
+#[test]
+fn room_is_counted_by_the_smaller_file_until_the_new_one_is_there() {
+    for (from, to) in [(4 << 20, 16 << 20), (16 << 20, 4 << 20)] {
+        let s = setup(from);
+        append(&s.log, 1, 500).expect("appended");
+        let vfs = NoRename {
+            sim: &s.sim,
+            log: &s.log,
+            counted: AtomicU64::new(0),
+        };
+        let failed = s.log.resize(&vfs, to);
+        assert!(matches!(failed, Err(Error::Io(_))), "{failed:?}");
+        let counted = vfs.counted.load(Ordering::Relaxed);
+        assert_eq!(counted, 4 << 20, "from {from} to {to}");
+        assert_eq!(s.log.file_size(), from);
+        assert_eq!(s.log.resize(&s.sim, to), Ok(Resized::Done));
+        assert_eq!(s.log.file_size(), to);
+    }
 }
 
 #[test]

@@ -36,6 +36,8 @@ static char *key_name(session *s, const struct key_spec *spec, const table_def *
     if (spec->name) {
         if (!strcasecmp(spec->name, "PRIMARY"))
             sql_error(s, 1280, spec->name);
+        else if (!strcasecmp(spec->name, "GEN_CLUST_INDEX")) /* the hidden one's */
+            sql_error(s, 1280, "GEN_CLUST_INDEX");
         else if (name_taken(def, spec->name))
             sql_error(s, 1061, spec->name);
         return mem_strdup(spec->name);

@@ -72,7 +72,7 @@ typedef xt_status xt_table_truncate_fn(xt_session *session, const char *name);
 
 /** Adds those keys of `def` whose names the dictionary does not have; columns and other keys as in
  *  table_open. On XT_DUPLICATE_KEY (session_error_key counts the keys of `def`) the columns of the key go
- *  into `row`, a row image, unless it is NULL or the table has BLOBs. Interruptible. Since 1.1.
+ *  into `row`, a row image, unless it is NULL or one of them is a BLOB. Interruptible. Since 1.1.
  *  Thread: owner. Codes: common, XT_NO_SUCH_TABLE, XT_BUSY, XT_READ_ONLY, XT_DUPLICATE_KEY,
  *  XT_KEY_TOO_LONG, XT_ROW_TOO_BIG, XT_UNSUPPORTED, XT_FILE_FULL, XT_IO, XT_INTERRUPTED, XT_CRASHED,
  *  XT_COLLATION_UNKNOWN. */
@@ -80,7 +80,7 @@ typedef xt_status xt_index_add_fn(xt_session *session, const char *name, const x
                                   uint8_t *row);
 
 /** Drops a secondary index. Since 1.1. Thread: owner. Codes: common, XT_NO_SUCH_TABLE, XT_BUSY,
- *  XT_READ_ONLY, XT_INVALID (no such index). */
+ *  XT_READ_ONLY, XT_INVALID (no such index), XT_UNSUPPORTED (the rows are in its order). */
 typedef xt_status xt_index_drop_fn(xt_session *session, const char *name, const char *index);
 
 /** Drops what the dictionary still has of a database. `database` is "db" or a path that ends in it.

@@ -59,13 +59,8 @@ pub fn define(new: &NewTable<'_>, limits: Limits) -> Result<TableDef> {
             image.columns.len()
         )));
     }
-    if image.keys.len() > SECONDARY_INDEXES_MAX {
-        return Err(Error::invalid(format!(
-            "a table has at most {SECONDARY_INDEXES_MAX} keys, not {}",
-            image.keys.len()
-        )));
-    }
-    check_names(image)?;
+    check_columns(image)?;
+    check_keys(image)?;
     let columns: Result<Vec<Column>> = (0..)
         .zip(&image.columns)
         .map(|(i, column)| Ok(Column::new(&column.name, column_type(column)?, i)))
@@ -95,8 +90,11 @@ pub fn define(new: &NewTable<'_>, limits: Limits) -> Result<TableDef> {
     Ok(def)
 }
 
-fn check_names(image: &TableImage) -> Result<()> {
-    let same = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
+fn same(a: &str, b: &str) -> bool {
+    a.to_lowercase() == b.to_lowercase()
+}
+
+fn check_columns(image: &TableImage) -> Result<()> {
     for (i, column) in image.columns.iter().enumerate() {
         let name = &*column.name;
         if name.is_empty() || name.len() > 64 * 3 || name.contains('\0') {
@@ -111,6 +109,17 @@ fn check_names(image: &TableImage) -> Result<()> {
         {
             return Err(Error::invalid(format!("duplicate column name {name}")));
         }
+    }
+    Ok(())
+}
+
+/// Number and names of the keys.
+pub(super) fn check_keys(image: &TableImage) -> Result<()> {
+    if image.keys.len() > SECONDARY_INDEXES_MAX {
+        return Err(Error::invalid(format!(
+            "a table has at most {SECONDARY_INDEXES_MAX} keys, not {}",
+            image.keys.len()
+        )));
     }
     for (i, key) in image.keys.iter().enumerate() {
         let name = &*key.name;
@@ -255,7 +264,7 @@ pub fn index(
         }
         total += part.length;
         parts.push(KeyPart {
-            column: FieldColumn::Stored(part.column as u16),
+            column: FieldColumn::Stored(stored_number(image, part.column)?),
             prefix_len: prefix_bytes(column, part),
             desc: part.descending,
         });
@@ -272,6 +281,19 @@ pub fn index(
         parts,
         merge_threshold: MERGE_THRESHOLD,
     })
+}
+
+/// The number of a column among those that are stored.
+fn stored_number(image: &TableImage, column: u32) -> Result<u16> {
+    let column = column as usize;
+    if image.columns[column].is_virtual {
+        let name = &image.columns[column].name;
+        return Err(Error::unsupported(format!(
+            "a key on virtual column {name}"
+        )));
+    }
+    let before = image.columns[..column].iter();
+    Ok(before.filter(|column| !column.is_virtual).count() as u16)
 }
 
 /// Bytes of a prefix, 0 for the whole column. A key on a BLOB is always one on a prefix.

@@ -7,12 +7,14 @@
 use super::build::{BuildJob, Refused};
 use super::drop::refuse_full_text;
 use super::truncate::definition_of;
-use super::{Ddl, Retired, check_record_size};
+use super::{Ddl, Retired, check_record_size, define};
 use crate::dict::rows;
 use crate::dict::write::Writer;
 use crate::dict::{DictGuard, OpenTable};
 use crate::extent;
+use crate::host::image::{ImageKey, TableImage};
 use crate::mtr::Class;
+use crate::row::Template;
 use crate::schema::{IndexDef, IndexType, Table, TableDef};
 use crate::sync::Arc;
 use crate::tree::Tree;
@@ -23,8 +25,8 @@ use crate::words::{Error, IndexId, Result};
 pub struct NewIndexes<'n> {
     /// "database/table".
     pub table: &'n str,
-    /// As the table's definition will have them, without ids and roots.
-    pub indexes: Vec<IndexDef>,
+    /// Columns and keys of the table with the new ones.
+    pub image: &'n TableImage,
     /// What CREATE TABLE checks.
     pub limits: super::Limits,
     /// Runs a build to its end.
@@ -50,25 +52,25 @@ impl From<Error> for AddError {
 }
 
 impl Ddl<'_> {
-    /// Adds indexes to a table that nobody uses.
+    /// Adds the keys of the image that the dictionary does not have to a table that nobody uses.
     ///
     /// # Errors
-    /// `NoSuchTable`, `Busy`, `ReadOnly`, `Invalid`: a name that is taken; `DuplicateKey`, whose `index` counts
-    /// the table's indexes with the new ones behind; `RowTooLarge`, `NoSpace`, `Interrupted`, `Io`,
-    /// `Unsupported`: foreign keys, full-text and spatial indexes, a key that would be the primary one.
+    /// `NoSuchTable`, `Busy`, `ReadOnly`, `Invalid`: names and keys that cannot be, columns that are not the
+    /// table's; `DuplicateKey`, whose `index` counts the table's indexes with the new ones behind;
+    /// `RowTooLarge`, `KeyTooLong`, `NoSpace`, `Interrupted`, `Io`, `Unsupported`: foreign keys, full-text and
+    /// spatial indexes, keys on virtual columns, a key that would be the primary one.
     pub fn add_indexes(&self, trx: &mut Trx, new: NewIndexes<'_>) -> Result<(), AddError> {
         self.ctx.log.check_statement_room()?;
         let guard = self.dict.exclusive();
         let (table, mut def, retired) = self.alter(&guard, new.table)?;
         let first_new = def.indexes.len();
-        for index in &new.indexes {
-            check_new(&table, &def, index)?;
-            def.indexes.push(index.clone());
+        let added = indexes_to_add(&table, &def, &new)?;
+        if added.is_empty() {
+            return Ok(());
         }
-        let ids = self
-            .dict
-            .counters()
-            .new_index_ids(self.ctx, new.indexes.len() as u32)?;
+        let count = added.len() as u32;
+        def.indexes.extend(added);
+        let ids = self.dict.counters().new_index_ids(self.ctx, count)?;
         for (i, index) in (0..).zip(&mut def.indexes[first_new..]) {
             index.id = IndexId(ids.0 + i);
         }
@@ -99,20 +101,21 @@ impl Ddl<'_> {
     /// Drops an index of a table that nobody uses; purge frees its tree.
     ///
     /// # Errors
-    /// `NoSuchTable`, `Busy`, `ReadOnly`, `Invalid`: no such index, or the clustered one; `Unsupported`: foreign
+    /// `NoSuchTable`, `Busy`, `ReadOnly`, `Invalid`: no such index; `Unsupported`: the clustered one, foreign
     /// keys, full-text and spatial indexes.
     pub fn drop_index(&self, trx: &mut Trx, name: &str, index: &str) -> Result<()> {
         let guard = self.dict.exclusive();
         let (table, def, retired) = self.alter(&guard, name)?;
         let same = |def: &&IndexDef| def.name.to_lowercase() == index.to_lowercase();
-        let found = def.indexes.iter().find(same);
-        let found = found.filter(|index| !index.ty.has(IndexType::CLUSTERED));
-        let found = found.ok_or_else(|| {
-            Error::invalid(format!(
-                "table {} has no secondary index {index}",
-                table.name()
-            ))
+        let found = def.indexes.iter().find(same).ok_or_else(|| {
+            Error::invalid(format!("table {} has no index {index}", table.name()))
         })?;
+        if found.ty.has(IndexType::CLUSTERED) {
+            let name = &found.name;
+            return Err(Error::unsupported(format!(
+                "dropping {name}, by which the rows are in order"
+            )));
+        }
         self.transact(trx, |trx| {
             let writer = &mut Writer::Trx(trx);
             rows::delete_index(self.ctx, self.dict, def.id, found.id, writer)
@@ -167,11 +170,33 @@ impl Ddl<'_> {
     }
 }
 
+/// Definitions of the keys that the table does not have, without ids and roots.
+fn indexes_to_add(
+    table: &OpenTable,
+    def: &TableDef,
+    new: &NewIndexes<'_>,
+) -> Result<Vec<IndexDef>> {
+    define::check_keys(new.image)?;
+    let is_there = |key: &ImageKey| {
+        let name = key.name.to_lowercase();
+        def.indexes
+            .iter()
+            .any(|index| index.name.to_lowercase() == name)
+    };
+    let mut image = new.image.clone();
+    let (there, added): (Vec<_>, Vec<_>) = image.keys.into_iter().partition(is_there);
+    image.keys = there.into();
+    // By what the host calls a column the new entries are made: it must be the table's.
+    Template::new(Arc::new(image), table.def())?;
+    let index = |key: &ImageKey| {
+        let index = define::index(new.image, key, table.def().format, new.limits)?;
+        check_new(table, def, &index)?;
+        Ok(index)
+    };
+    added.iter().map(index).collect()
+}
+
 fn check_new(table: &OpenTable, def: &TableDef, index: &IndexDef) -> Result<()> {
-    let same = |other: &IndexDef| other.name.to_lowercase() == index.name.to_lowercase();
-    if def.indexes.iter().any(same) {
-        return Err(Error::invalid(format!("duplicate key name {}", index.name)));
-    }
     if index.ty.has(IndexType::CLUSTERED) {
         return Err(Error::unsupported("ADD PRIMARY KEY"));
     }

@@ -8,9 +8,9 @@ use crate::dict::describe::describe;
 use crate::dict::system_tables::scan;
 use crate::dict::testing::SampleDir;
 use crate::host::callbacks::SessionCtx;
-use crate::host::image::{ImageKey, ImageKeyPart, KeyKind, TableImage};
+use crate::host::image::{ColumnKind, ImageColumn, ImageKey, ImageKeyPart, KeyKind, TableImage};
 use crate::page::layout;
-use crate::schema::{IndexType, RowFormat, Tuple};
+use crate::schema::{FieldColumn, IndexType, RowFormat, Tuple};
 use crate::sync::Arc;
 use crate::trx::{Isolation, Trx, TrxSystem};
 use crate::undo::Rsegs;
@@ -407,6 +407,29 @@ fn columns_and_keys_that_cannot_be_are_refused() {
         ..key(KeyKind::Plain, 4)
     };
     assert!(matches!(with_key(taken), Err(Error::Invalid(_))));
+}
+
+/// Virtual columns are the host's alone.
+#[test]
+fn a_key_is_on_the_stored_column_that_the_host_means() {
+    let good = layout_of(&SampleDir::open("mini"), "smp/s_compact");
+    let mut hidden = ImageColumn::plain("virtual", ColumnKind::Long, 0, 4);
+    hidden.is_virtual = true;
+    let mut image = good.clone();
+    let (first, rest) = good.columns.split_at(1);
+    image.columns = [first, &[hidden], rest].concat().into();
+    let column = |number| {
+        let key = ImageKey::of_column("extra", KeyKind::Plain, number, 4);
+        let index = define::index(&image, &key, RowFormat::Compact, LIMITS)?;
+        Ok(index.parts[0].column)
+    };
+    assert_eq!(column(0), Ok(FieldColumn::Stored(0)));
+    assert_eq!(column(2), Ok(FieldColumn::Stored(1)));
+    let on_virtual: Result<_> = column(1);
+    assert!(
+        matches!(on_virtual, Err(Error::Unsupported(_))),
+        "{on_virtual:?}"
+    );
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 
 use super::open::Engine;
 use super::session::Session;
-use crate::ddl::{self, AddError, BuildMeans, NewIndexes, Refused};
-use crate::host::image::{BlobHeap, KeyKind, TableImage};
+use crate::ddl::{self, BuildMeans, NewIndexes, Refused};
+use crate::host::image::{BlobHeap, ImageKeyPart, TableImage};
 use crate::row::Template;
 use crate::schema::Table;
 use crate::settings::ids;
@@ -29,28 +29,12 @@ impl Engine {
         image: &TableImage,
         row: Option<&mut [u8]>,
     ) -> Result<()> {
-        let def = self.dict().definition(self.ctx(), name)?;
         let limits = self.limits();
         let limits = ddl::Limits {
             page_size: limits.page_size as usize,
             key_bytes_max: limits.key_length_max,
             strict: session.settings().is_on(ids::STRICT_MODE),
         };
-        let is_there = |name: &str| {
-            let same =
-                |index: &crate::schema::Index| index.name.to_lowercase() == name.to_lowercase();
-            def.indexes.iter().any(same)
-        };
-        let mut indexes = Vec::new();
-        for key in image.keys.iter().filter(|key| !is_there(&key.name)) {
-            if key.kind == KeyKind::Primary {
-                return Err(Error::unsupported("ADD PRIMARY KEY"));
-            }
-            indexes.push(ddl::define::index(image, key, def.format, limits)?);
-        }
-        if indexes.is_empty() {
-            return Ok(());
-        }
         let means = self.build_means(session);
         let killed = session.kill_probe();
         let build = |job: ddl::BuildJob| job.run(means.clone(), &killed);
@@ -58,20 +42,14 @@ impl Engine {
         let done = self.change(session, |ddl, trx| {
             let new = NewIndexes {
                 table: name,
-                indexes: indexes.clone(),
+                image,
                 limits,
                 build: &build,
             };
-            let added = ddl.add_indexes(trx, new);
-            added.map_err(
-                |AddError {
-                     error,
-                     refused: found,
-                 }| {
-                    *refused.borrow_mut() = found;
-                    error
-                },
-            )
+            ddl.add_indexes(trx, new).map_err(|failed| {
+                *refused.borrow_mut() = failed.refused;
+                failed.error
+            })
         });
         match (done, refused.into_inner()) {
             (Err(Error::DuplicateKey { .. }), Some((table, found))) => {
@@ -84,7 +62,7 @@ impl Engine {
     /// Drops an index.
     ///
     /// # Errors
-    /// `NoSuchTable`, `Busy`, `ReadOnly`, `Invalid`: no such index, or the clustered one.
+    /// `NoSuchTable`, `Busy`, `ReadOnly`, `Invalid`: no such index; `Unsupported`: the clustered one.
     pub fn drop_index(&self, session: &mut Session, name: &str, index: &str) -> Result<()> {
         self.change(session, |ddl, trx| ddl.drop_index(trx, name, index))
     }
@@ -112,12 +90,11 @@ fn show_refused(
     let template = Template::new(std::sync::Arc::new(image.clone()), table)?;
     let index = usize::from(found.index);
     let key = template.key_of_index(index);
-    if let Some(row) = row {
-        let mut heap = BlobHeap::default();
-        // Keys on BLOBs are told without their value: nobody would keep the memory.
-        if !image.columns.iter().any(|column| column.kind.is_blob()) {
-            template.load_key(table, index, &found.key, row, &mut heap);
-        }
+    // A key on a BLOB is told without its value: nobody would keep the memory.
+    let is_blob = |part: &ImageKeyPart| image.columns[part.column as usize].kind.is_blob();
+    let has_blob = key.is_some_and(|key| image.keys[key].parts.iter().any(is_blob));
+    if let Some(row) = row.filter(|_| !has_blob) {
+        template.load_key(table, index, &found.key, row, &mut BlobHeap::default());
     }
     Ok(Error::DuplicateKey {
         index: key.unwrap_or(index) as u16,

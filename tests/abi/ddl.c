@@ -187,7 +187,10 @@ static void loads_and_indexes(void) {
   CHECK(count_rows(table) == 300);
   OK(xt->trx_commit(session));
   EXPECT(XT_DUPLICATE_KEY, xt->index_add(session, "test/loaded", &with, NULL));
+  make_row(told, 0, "", NULL, 0);
+  EXPECT(XT_DUPLICATE_KEY, xt->index_add(session, "test/loaded", &with, told));
   CHECK(xt->session_error_key(session) == 2);
+  CHECK(row_has_name(told, "even"));
   more[2].flags = 0;
   OK(xt->index_add(session, "test/loaded", &with, NULL));
   OK(xt->index_add(session, "test/loaded", &with, NULL));
@@ -201,15 +204,54 @@ static void loads_and_indexes(void) {
   OK(xt->trx_commit(session));
   OK(xt->index_drop(session, "test/loaded", "pair"));
   EXPECT(XT_INVALID, xt->index_drop(session, "test/loaded", "pair"));
-  EXPECT(XT_INVALID, xt->index_drop(session, "test/loaded", "PRIMARY"));
+  EXPECT(XT_UNSUPPORTED, xt->index_drop(session, "test/loaded", "PRIMARY"));
   EXPECT(XT_NULL_ARGUMENT, xt->index_drop(session, "test/loaded", NULL));
   OK(xt->table_close(table));
   OK(xt->table_drop(session, "test/loaded"));
 }
 
+/* What a new key is on is said by the host's definition, which must be the table's. */
+static void index_of_other_columns(void) {
+  const xt_description *description = NULL;
+  xt_key more[3] = {keys[0], keys[1], {"more", name_part, 1, 0}};
+  xt_key_part third_part[] = {{2, 20, 0}};
+  xt_column other[4] = {columns[0], columns[1], columns[2], columns[2]};
+  xt_table_def with = def;
+  OK(xt->table_create(session, "test/more", &def, NULL));
+  with.keys = more;
+  with.keys_count = 3;
+  with.columns = other;
+  other[1].name = "nonsense";
+  EXPECT(XT_INVALID, xt->index_add(session, "test/more", &with, NULL));
+  with.columns_count = 2;
+  EXPECT(XT_INVALID, xt->index_add(session, "test/more", &with, NULL));
+  with.columns = columns;
+  with.columns_count = 3;
+  more[2].name = "GEN_CLUST_INDEX";
+  EXPECT(XT_INVALID, xt->index_add(session, "test/more", &with, NULL));
+  /* A virtual column before the others. */
+  more[1].parts = third_part;
+  more[2].parts = third_part;
+  more[2].name = "more";
+  other[1] = columns[0];
+  other[1].name = "computed";
+  other[1].flags = XT_COLUMN_NOT_NULL | XT_COLUMN_VIRTUAL;
+  other[2] = columns[1];
+  other[3] = columns[2];
+  with.columns = other;
+  with.columns_count = 4;
+  OK(xt->index_add(session, "test/more", &with, NULL));
+  OK(xt->table_describe(session, "test/more", &description));
+  CHECK(description->def.keys_count == 3);
+  CHECK(description->def.keys[2].parts[0].column == 1);
+  OK(xt->description_free(description));
+  OK(xt->table_drop(session, "test/more"));
+}
+
 int main(int argc, char **argv) {
   start(argc, argv);
   loads_and_indexes();
+  index_of_other_columns();
   create();
   look();
   rename_truncate_drop();

@@ -4,6 +4,7 @@
 
 mod ddl;
 mod dump;
+mod keys;
 mod page_ops;
 mod sql;
 

@@ -117,8 +117,9 @@ typedef xt_status xt_trx_begin_fn(xt_session *session, uint32_t flags);
 
 /** Commits: visible, locks released, durable as innodb_flush_log_at_trx_commit says. Without a
  *  transaction: nothing to do, XT_OK. On an error nothing was acknowledged; the transaction's fate
- *  is decided by the log at the next start.
- *  Thread: owner. Codes: common, XT_TRX_ABORTED, XT_IO. */
+ *  is decided by the log at the next start. XT_INVALID: rows that a table collected (bulk_begin) were
+ *  not put into it by bulk_end; the transaction is open still, and to be rolled back.
+ *  Thread: owner. Codes: common, XT_TRX_ABORTED, XT_INVALID, XT_IO. */
 typedef xt_status xt_trx_commit_fn(xt_session *session);
 
 /** First half of a commit in binlog order: the transaction becomes visible and its locks are

@@ -375,8 +375,9 @@ typedef xt_status xt_delete_row_fn(xt_table *table, const uint8_t *row);
  *  back. In a statement with XT_STATEMENT_NO_FOREIGN_KEYS and XT_STATEMENT_RELAXED_UNIQUE, rows for an
  *  empty table that nobody else uses are collected, and the indexes built at once: the table is locked
  *  to the end of the transaction; duplicates are found by bulk_end, of which nothing is left then, and
- *  bulk_refused tells the first one. A statement that failed may be rolled back without bulk_end; rows
- *  that were collected are lost if the table is released before. Reading through the handle ends it.
+ *  bulk_refused tells the first one. A statement that failed may be rolled back without bulk_end. Rows
+ *  of a table that is released before bulk_end are lost, and the transaction cannot be committed
+ *  then. Reading through the handle ends it.
  *  Thread: owner. Codes: write codes. */
 typedef xt_status xt_bulk_begin_fn(xt_table *table, uint64_t rows);
 typedef xt_status xt_bulk_end_fn(xt_table *table);

@@ -5,7 +5,7 @@
 //! the table is locked as a whole, and of duplicates only the end tells.
 
 use super::handle::TableHandle;
-use super::session::Session;
+use super::session::{LoadId, Session};
 use crate::host::image::{BlobHeap, RowIn};
 use crate::row::{self, BulkLoad, InsertMode, SortPlace};
 use crate::schema::Tuple;
@@ -30,8 +30,8 @@ pub(super) struct Load {
     rows: BulkLoad,
     /// The largest AUTO_INCREMENT value that is not in the root yet.
     autoinc: Option<u64>,
-    /// The session's count of rollbacks that reach behind the begin.
-    undone: u64,
+    /// By which the session knows it.
+    id: LoadId,
 }
 
 impl TableHandle {
@@ -56,13 +56,9 @@ impl TableHandle {
         let Loading::Yes(load) = std::mem::take(&mut self.loading) else {
             return Ok(());
         };
-        let Load {
-            rows,
-            autoinc,
-            undone,
-        } = *load;
+        let Load { rows, autoinc, id } = *load;
         session.check_not_aborted()?;
-        if session.undone_loads() != undone {
+        if !session.has_load(id) {
             return Ok(());
         }
         let before = rows.undo_no();
@@ -82,6 +78,7 @@ impl TableHandle {
         });
         match done {
             Ok(count) => {
+                session.load_ended(id);
                 self.table().changes().fetch_add(count, Ordering::Relaxed);
                 Ok(())
             }
@@ -121,7 +118,7 @@ impl TableHandle {
             self.loading = self.begin_load(session)?;
         }
         let value = match &self.loading {
-            Loading::Yes(load) if load.undone == session.undone_loads() => self.note_autoinc(row),
+            Loading::Yes(load) if session.has_load(load.id) => self.note_autoinc(row),
             _ => return Ok(false),
         };
         let (engine, table) = (self.engine().clone(), self.table().clone());
@@ -148,11 +145,11 @@ impl TableHandle {
         Ok(match begun {
             None => Loading::No,
             Some(rows) => {
-                session.note_load(rows.undo_no());
+                let id = session.load_begun(rows.undo_no());
                 Loading::Yes(Box::new(Load {
                     rows,
                     autoinc: None,
-                    undone: session.undone_loads(),
+                    id,
                 }))
             }
         })

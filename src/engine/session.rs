@@ -23,11 +23,14 @@ pub struct Session {
     statement: StatementFlags,
     /// The transaction was rolled back by the engine; the host does not know yet.
     aborted: bool,
-    /// Number of the undo record with which the latest load of an empty table began.
-    load_floor: UndoNo,
-    /// Rollbacks that took such a record away: loads under way are void.
-    undone_loads: u64,
+    /// Loads of empty tables that are neither ended nor undone, each by the undo record with which it began.
+    loads: Vec<(LoadId, UndoNo)>,
+    loads_begun: u64,
 }
+
+/// A load, in the session that began it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct LoadId(u64);
 
 /// The part of a session that any thread may touch.
 #[derive(Default)]
@@ -62,8 +65,8 @@ impl Session {
             trx,
             statement: StatementFlags::default(),
             aborted: false,
-            load_floor: UndoNo(0),
-            undone_loads: 0,
+            loads: Vec::new(),
+            loads_begun: 0,
         })
     }
 
@@ -182,9 +185,14 @@ impl Session {
     }
 
     /// Commits; nothing to do without a transaction.
+    ///
+    /// Errors: `Invalid` while rows of a load are collected: they were accepted and stand nowhere.
     pub fn commit(&mut self) -> Result<()> {
         self.check_not_aborted()?;
-        self.end_loads();
+        if !self.loads.is_empty() {
+            let why = "a bulk load has not been ended: bulk_end, or a rollback";
+            return Err(Error::invalid(why));
+        }
         let committed = self.trx.commit(self.engine.ctx(), None)?;
         self.engine.make_durable(committed.lsn)
     }
@@ -202,22 +210,25 @@ impl Session {
     }
 
     /// A load began with undo record `number`.
-    pub(super) fn note_load(&mut self, number: UndoNo) {
-        self.load_floor = self.load_floor.max(number);
+    pub(super) fn load_begun(&mut self, number: UndoNo) -> LoadId {
+        self.loads_begun += 1;
+        let id = LoadId(self.loads_begun);
+        self.loads.push((id, number));
+        id
     }
 
-    /// Rollbacks so far that a load does not survive.
-    pub(super) fn undone_loads(&self) -> u64 {
-        self.undone_loads
+    /// False if the record with which it began was undone: nothing is left of it.
+    pub(super) fn has_load(&self, id: LoadId) -> bool {
+        self.loads.iter().any(|(load, _)| *load == id)
     }
 
-    fn end_loads(&mut self) {
-        self.undone_loads += 1;
-        self.load_floor = UndoNo(0);
+    /// Its rows are where they belong, or undone.
+    pub(super) fn load_ended(&mut self, id: LoadId) {
+        self.loads.retain(|(load, _)| *load != id);
     }
 
     fn roll_back_all(&mut self) -> Result<()> {
-        self.end_loads();
+        self.loads.clear();
         if !self.trx.is_open() {
             return Ok(());
         }
@@ -240,9 +251,7 @@ impl Session {
         if self.trx.next_undo_no() <= keep_below {
             return Ok(());
         }
-        if keep_below <= self.load_floor {
-            self.end_loads();
-        }
+        self.loads.retain(|(_, begun)| *begun < keep_below);
         let engine = self.engine.clone();
         let done = row::rollback_to(engine.ctx(), &mut self.trx, &engine.tables(), keep_below);
         if done.is_err() {

@@ -248,10 +248,64 @@ static void index_of_other_columns(void) {
   OK(xt->table_drop(session, "test/more"));
 }
 
+static void use_to_load(xt_table *table) {
+  xt_table_use how = {sizeof how, XT_LOCK_X, XT_WAIT_DEFAULT, 0, XT_USE_WRITE, 0};
+  OK(xt->table_use(table, session, &how));
+  OK(xt->bulk_begin(table, 0));
+}
+
+static void load_row(xt_table *table, uint32_t id) {
+  uint8_t row[ROW_BYTES];
+  make_row(row, id, "row", NULL, 0);
+  OK(xt->insert_row(table, row));
+}
+
+/* Rows that were accepted are in the table or refused: a load that is not ended keeps the commit, and a
+ * rollback of what came after its begin takes nothing of it. */
+static void loads_that_are_not_ended(void) {
+  const uint32_t unchecked = XT_STATEMENT_NO_FOREIGN_KEYS | XT_STATEMENT_RELAXED_UNIQUE;
+  xt_table *first, *second;
+  OK(xt->table_create(session, "test/first", &def, NULL));
+  OK(xt->table_create(session, "test/second", &def, NULL));
+  first = open_table("test/first");
+  second = open_table("test/second");
+  OK(xt->statement_begin(session, unchecked));
+  use_to_load(first);
+  load_row(first, 1);
+  end(first);
+  EXPECT(XT_INVALID, xt->trx_commit(session));
+  EXPECT(XT_INVALID, xt->trx_commit(session));
+  OK(xt->trx_rollback(session));
+  CHECK(count_rows(first) == 0);
+  OK(xt->trx_commit(session));
+
+  OK(xt->statement_begin(session, unchecked));
+  use_to_load(first);
+  load_row(first, 1);
+  OK(xt->savepoint_set(session, "s", 1));
+  use_to_load(second);
+  load_row(second, 1);
+  OK(xt->savepoint_rollback(session, "s", 1));
+  OK(xt->bulk_end(second));
+  load_row(first, 2);
+  OK(xt->bulk_end(first));
+  OK(xt->table_release(second));
+  end(first);
+  OK(xt->trx_commit(session));
+  CHECK(count_rows(first) == 2);
+  CHECK(count_rows(second) == 0);
+  OK(xt->trx_commit(session));
+  OK(xt->table_close(first));
+  OK(xt->table_close(second));
+  OK(xt->table_drop(session, "test/first"));
+  OK(xt->table_drop(session, "test/second"));
+}
+
 int main(int argc, char **argv) {
   start(argc, argv);
   loads_and_indexes();
   index_of_other_columns();
+  loads_that_are_not_ended();
   create();
   look();
   rename_truncate_drop();

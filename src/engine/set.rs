@@ -29,12 +29,21 @@ impl From<Error> for SetError {
     }
 }
 
-/// How the last resizing of the buffer pool ended.
-pub(super) struct Resizing(Mutex<Box<str>>);
+/// Changes of the sizes of pool and log.
+pub(super) struct Resizing {
+    /// One at a time, so that the setting says what there is.
+    busy: Mutex<()>,
+    /// How the last one of the pool ended.
+    outcome: Mutex<Box<str>>,
+}
 
 impl Resizing {
     pub(super) fn new() -> Resizing {
-        Resizing(Mutex::new(Rank::Leaf, Box::default()))
+        Resizing {
+            // Taken with no latch held.
+            busy: Mutex::new(Rank::None, ()),
+            outcome: Mutex::new(Rank::Leaf, Box::default()),
+        }
     }
 }
 
@@ -44,6 +53,14 @@ impl Engine {
     /// # Errors
     /// The setting's; what the change started gives. The old value stands then.
     pub fn set_global(&self, id: SettingId, text: &str) -> std::result::Result<(), SetError> {
+        let _alone = match id {
+            ids::BUFFER_POOL_SIZE | ids::LOG_FILE_SIZE => {
+                let busy = || format!("{} is being changed already", id.definition().name);
+                let alone = self.resizing.busy.try_lock();
+                Some(alone.ok_or_else(|| Error::Busy(busy().into()))?)
+            }
+            _ => None,
+        };
         let before = self.settings().get(id);
         self.settings().set(id, text)?;
         let done = self.setting_changed(id);
@@ -78,6 +95,8 @@ impl Engine {
             }
             ids::FLUSH_NEIGHBORS => self.set_flush_neighbors(),
             ids::BUFFER_POOL_SIZE => return self.resize_pool(),
+            ids::LOG_FILE_SIZE if self.is_read_only() => return Err(Error::ReadOnly),
+            ids::LOG_FILE_SIZE => return self.floor.storage.set_log_size(settings.uint(id)),
             _ => {}
         }
         Ok(())
@@ -109,7 +128,7 @@ impl Engine {
             }
             Err(_) => log::error!("{text}"),
         }
-        *self.resizing.0.lock() = text.into();
+        *self.resizing.outcome.lock() = text.into();
         resized
     }
 
@@ -117,7 +136,7 @@ impl Engine {
     pub fn resize_status(&self) -> Box<str> {
         match self.ctx().pool.shrink_progress() {
             Some((done, all)) => format!("Withdrawing blocks. ({done}/{all}).").into(),
-            None => self.resizing.0.lock().clone(),
+            None => self.resizing.outcome.lock().clone(),
         }
     }
 }

@@ -305,21 +305,29 @@ pub(super) fn set_doublewrite(ctx: &PageCtx) -> Result<()> {
 
 /// Gives the log the size that the settings say. The next start tries again where this does not succeed.
 fn resize_log(ctx: &PageCtx, pending: &Pending, size: u64) {
-    let waits = || match pending.missing_files() {
-        _ if pending.count() == 0 => None,
-        files if files.is_empty() => Some("pages that were not recovered".to_string()),
-        files => Some(files),
+    match change_log_size(ctx, pending, size) {
+        Ok(()) | Err(Error::Stopped(_)) => {}
+        Err(error) => log::warn!("{error}"),
+    }
+}
+
+/// Errors: `Busy` if the log is kept, or never comes to rest; what writing and the file system give.
+fn change_log_size(ctx: &PageCtx, pending: &Pending, size: u64) -> Result<()> {
+    let busy = |why: &str| {
+        let text = format!("the redo log keeps its old size: {why}");
+        Err(Error::Busy(text.into()))
     };
-    if let Some(why) = waits() {
-        log::warn!("the redo log keeps its old size, since it is kept for {why}");
-        return;
+    if pending.count() > 0 {
+        return match &*pending.missing_files() {
+            "" => busy("pages wait for recovery"),
+            files => busy(&format!("it is kept for {files}")),
+        };
     }
-    match try_to_resize(ctx, pending, size) {
-        Ok(true) => log::info!("the redo log has {size} bytes now"),
-        Ok(false) => log::warn!("the redo log keeps its old size: too much is logged"),
-        Err(Error::Stopped(_)) => {}
-        Err(error) => log::error!("the redo log keeps its old size: {error}"),
+    match try_to_resize(ctx, pending, size)? {
+        true => log::info!("the redo log has {size} bytes now"),
+        false => return busy("too much is logged"),
     }
+    Ok(())
 }
 
 /// False if the log never came to rest.
@@ -350,6 +358,23 @@ fn report(swept: Swept, pending: &Pending) {
 }
 
 impl Storage {
+    /// Gives the log another size while it is in use.
+    ///
+    /// Errors: `Invalid` for a size that cannot be worked with; `Busy` while the log is kept, or if it never
+    /// comes to rest; what writing and the file system give.
+    pub(super) fn set_log_size(&self, size: u64) -> Result<()> {
+        let buffer = self.ctx.log.options().buffer_size as u64;
+        if size < buffer {
+            return Err(Error::invalid(format!(
+                "innodb_log_file_size={size}: innodb_log_buffer_size={buffer} at least"
+            )));
+        }
+        if size == self.ctx.log.file_size() {
+            return Ok(());
+        }
+        change_log_size(&self.ctx, &self.pending, size)
+    }
+
     /// Starts threads that bring up the pages that wait, and then see to the log's size. They end by
     /// themselves.
     ///

@@ -52,6 +52,7 @@ fn build_program(folder: &Path, out: &Path) {
     // Nothing of a file that is gone may stay.
     let _ = fs::remove_dir_all(&objects);
     let line_editing = pkg_config("libedit");
+    let version = env::var("CARGO_PKG_VERSION").expect("cargo sets CARGO_PKG_VERSION");
 
     let sources = files_of(Path::new(COMMON))
         .into_iter()
@@ -63,6 +64,7 @@ fn build_program(folder: &Path, out: &Path) {
         .includes([Path::new("include"), Path::new(COMMON), folder])
         .std("gnu11")
         .define("_GNU_SOURCE", None)
+        .define("XTRADB_VERSION", format!("\"{version}\"").as_str())
         .flag("-pthread")
         .extra_warnings(true)
         .warnings_into_errors(true)

@@ -384,7 +384,7 @@ struct host {
     size_t setting_count;
     pthread_mutex_t lock;        /* sessions, registry */
     session *sessions;           /* linked by session->next */
-    const engine *leaving;       /* sessions that hold nothing of it begin no statement meanwhile */
+    const engine *leaving;       /* set by UNINSTALL: who holds nothing of it begins no statement meanwhile */
     uint32_t next_session_id;
     void *registry;              /* registry.c */
     void *catalog;               /* catalog.c */
@@ -411,7 +411,7 @@ bool session_waits_for_lock(session *s);
 /* For UNINSTALL, with host->lock held by the caller: another session than `but` that runs a statement
  * or has a transaction open in `e`; its id, or 0 when there is none. Lets the ones that are at work
  * come to their end first, up to a second (the lock is given back meanwhile), but does not wait for a
- * transaction in which nothing happens. Until host->leaving is NULL again nobody begins anew. */
+ * transaction in which nothing happens. While host->leaving is `e` nobody begins anew. */
 uint32_t session_engine_user(host *h, const engine *e, const session *but);
 /* For UNINSTALL, with host->lock held and no users: closes every session's handles and part in `e`. */
 void session_forget_engine(host *h, engine *e);

@@ -24,8 +24,7 @@
 #include "registry.h"
 #include "script.h"
 #include "shell.h"
-
-#define HOST_VERSION "1.0"
+#include "xtradb.h"
 
 static _Atomic(shell *) running_shell;
 
@@ -285,7 +284,7 @@ int main(int argc, char **argv)
         if (options.help)
             options_print_help();
         else
-            puts("xtradb-host " HOST_VERSION);
+            printf("xtradb-host %s, storage engine interface %u.%u\n", XTRADB_VERSION, XT_ABI_MAJOR, XT_ABI_MINOR);
         options_free(&options);
         return 0;
     }

@@ -237,6 +237,7 @@ static unsigned take_from_sessions(host *h, plugin *p, const session *but, host_
     bool read;
 
     lock(h);
+    h->leaving = p->eng;
     user = session_engine_user(h, p->eng, but);
     read = tables_are_read(registry_of(h), p->lib);
     if (user == 0 && !read) {

@@ -176,7 +176,6 @@ uint32_t session_engine_user(host *h, const engine *e, const session *but)
     uint32_t user;
     bool works;
 
-    h->leaving = e;
     for (;; wait_a_millisecond(h)) {
         user = engine_user_now(h, e, but, &works);
         uint64_t now = clock_us() / 1000; /* asking who waits for a lock takes its time */

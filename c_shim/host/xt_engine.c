@@ -389,7 +389,7 @@ engine *xt_engine_new(host *h, const struct xt_api *api, uint32_t plugin_index, 
     }
     const xt_plugin *plugin = xt_plugin_at(plugins, plugin_index);
     e->base = (engine){ .ops = operations(), .comment = plugin->description,
-                        .transactional = true, .savepoints = true, .xa = true };
+                        .transactional = true, .savepoints = true };
     snprintf(e->base.name, sizeof e->base.name, "%s", plugin->name);
     e->h = h;
     e->api = api;

@@ -146,6 +146,20 @@ fn a_person_at_the_prompt_sees_continuations_history_and_errors() {
     );
 }
 
+#[test]
+fn show_engines_promises_what_there_is() {
+    let scratch = Scratch::new("engines");
+    let mut host = host::Host::start(&scratch.dir("data"), &["--force"]);
+    let said = host.run(b"SELECT TRANSACTIONS, XA, SAVEPOINTS FROM information_schema.ENGINES WHERE ENGINE = 'InnoDB';");
+    assert_eq!(
+        String::from_utf8_lossy(&said),
+        "TRANSACTIONS\tXA\tSAVEPOINTS\nYES\tNO\tYES\n"
+    );
+    host.run(b"XA START 'a';");
+    assert!(host.errors().contains("1235"), "{}", host.errors());
+    host.quit();
+}
+
 /// The scripts of a folder, by name.
 fn scripts(folder: &Path) -> Vec<PathBuf> {
     let mut scripts: Vec<PathBuf> = std::fs::read_dir(folder)

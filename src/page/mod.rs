@@ -49,6 +49,8 @@ pub use validate::validate;
 pub use write::PageWrite;
 
 #[cfg(test)]
+mod damage_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod tests_golden;

@@ -9,8 +9,9 @@ use crate::schema::value::TupleKind;
 use crate::schema::{Field, FieldRef, Index, Table, Tuple, cfg, system};
 use crate::words::{PageNo, be};
 
+use super::damage_tests::exercise;
 use super::layout::{self, page_type};
-use super::tests::{Random, exercise};
+use super::tests::Random;
 use super::{
     Offsets, PageWrite, RecordView, Scratch, apply, insert, instant, list, record, validate,
 };

@@ -31,6 +31,8 @@ mod cursor;
 mod damage_tests;
 mod delete;
 mod empty;
+#[cfg(test)]
+mod guess_tests;
 mod guide;
 mod insert;
 mod merge;

@@ -114,11 +114,11 @@ impl Bed {
         self.local().insert(id, v);
     }
 
-    fn delete(&self, id: u64) {
+    pub(super) fn delete(&self, id: u64) {
         self.local().delete(id);
     }
 
-    fn update(&mut self, id: u64, v: &[u8]) -> Result<()> {
+    pub(super) fn update(&mut self, id: u64, v: &[u8]) -> Result<()> {
         let (tree, tuple, k) = (&self.tree, row(id, v), key(id));
         let scratch = &mut self.scratch;
         let budget = crate::mtr::Budget::statement(64 << 10);
@@ -228,89 +228,7 @@ fn rows_that_grow_one_by_one_do_not_have_their_page_rewritten_each_time() {
     bed.validate();
 }
 
-/// A merge frees the leaf, whose bytes stay as they were: the record there is not the row any more.
-#[test]
-fn a_record_on_a_leaf_that_was_freed_is_not_found_again() {
-    let mut bed = bed(512, true);
-    let seek = |bed: &Bed, id, guess: &mut Guess| {
-        let mut mtr = bed.pages.mtr();
-        let at = loop {
-            match bed.tree.seek_near(&mut mtr, &key(id), Intent::Read, guess) {
-                Err(Error::WouldBlock) => mtr.restart().expect("restart"),
-                other => break other.expect("seek"),
-            }
-        };
-        assert_eq!(at.low_match, 1);
-        let mut offsets = crate::page::Offsets::new();
-        let r = RecordView::new(mtr.view(at.page), at.rec, bed.tree.index(), &mut offsets);
-        r.expect("record")
-            .field(3)
-            .bytes()
-            .expect("a value")
-            .to_vec()
-    };
-    for id in 0..1000 {
-        bed.insert(id, &[7; 30]);
-    }
-    let kept: Vec<u64> = (0..1000).step_by(25).collect();
-    let mut guesses = vec![Guess::default(); kept.len()];
-    for (&id, guess) in kept.iter().zip(&mut guesses) {
-        assert_eq!(seek(&bed, id, guess), [7; 30]);
-    }
-    for id in (0..1000).filter(|id| !kept.contains(id)) {
-        bed.delete(id);
-    }
-    for (&id, guess) in kept.iter().zip(&mut guesses) {
-        bed.update(id, &[8; 30]).expect("update");
-        assert_eq!(seek(&bed, id, guess), [8; 30], "row {id}");
-    }
-}
-
-/// Whatever happened to the remembered leaf, the search says what a search from the root says.
-#[test]
-fn a_remembered_leaf_that_has_changed_is_not_believed() {
-    let mut rnd = Random(3);
-    let bed = bed(64, true);
-    let mut model = BTreeMap::new();
-    let mut guess = Guess::default();
-    for round in 0..3000 {
-        let id = rnd.below(400) as u64;
-        match rnd.below(6) {
-            0 => drop(model.remove(&id).inspect(|_: &Vec<u8>| bed.delete(id))),
-            1 | 2 if !model.contains_key(&id) => {
-                let v = value(&mut rnd);
-                bed.insert(id, &v);
-                model.insert(id, v);
-            }
-            _ => {}
-        }
-        let intent = [Intent::Read, Intent::Modify][rnd.below(2)];
-        let other = rnd.below(400) as u64;
-        let there = if round % 3 == 0 { other } else { id };
-        let wanted = key(there);
-        let mut mtr = bed.pages.mtr();
-        let at = loop {
-            match bed.tree.seek_near(&mut mtr, &wanted, intent, &mut guess) {
-                Err(Error::WouldBlock) => mtr.restart().expect("restart"),
-                other => break other.expect("seek"),
-            }
-        };
-        assert_eq!(
-            at.low_match == 1,
-            model.contains_key(&there),
-            "round {round}"
-        );
-        if let Some(v) = model.get(&there) {
-            let mut offsets = crate::page::Offsets::new();
-            let view = mtr.view(at.page);
-            let r = RecordView::new(view, at.rec, bed.tree.index(), &mut offsets).expect("record");
-            assert_eq!(r.field(3).bytes(), Some(&v[..]), "round {round}");
-        }
-    }
-    bed.validate();
-}
-
-fn value(rnd: &mut Random) -> Vec<u8> {
+pub(super) fn value(rnd: &mut Random) -> Vec<u8> {
     let len = match rnd.below(20) {
         0 => 1200 + rnd.below(600),
         n if n < 4 => rnd.below(400),

@@ -3,6 +3,7 @@
 mod check;
 mod kill;
 mod rows;
+mod sessions;
 
 use crate::support::scratch::{Scratch, copy_dir};
 use crate::support::stock::Stock;

@@ -55,6 +55,19 @@ const fn nul(name: &'static str, kind: ColumnType) -> Column {
     }
 }
 
+/// A count, an id or a size.
+const fn number(name: &'static str) -> Column {
+    col(name, Uint(21))
+}
+
+const fn table(name: &'static str, description: &'static str, columns: &'static [Column]) -> Table {
+    Table {
+        name,
+        description,
+        columns,
+    }
+}
+
 /// Names of the isolation levels, by number.
 pub const ISOLATION_NAMES: &[&str] = &[
     "READ UNCOMMITTED",
@@ -72,22 +85,22 @@ pub const LOCK_MODES: &[&str] = &[
 pub const LOCK_TYPES: &[&str] = &["RECORD", "TABLE"];
 
 const TRX: &[Column] = &[
-    col("trx_id", Uint(21)),
+    number("trx_id"),
     col("trx_state", Text(13)),
     col("trx_started", DateTime),
     nul("trx_requested_lock_id", Text(81)),
     nul("trx_wait_started", DateTime),
-    col("trx_weight", Uint(21)),
-    col("trx_mysql_thread_id", Uint(21)),
+    number("trx_weight"),
+    number("trx_mysql_thread_id"),
     nul("trx_query", Text(1024)),
     nul("trx_operation_state", Text(64)),
-    col("trx_tables_in_use", Uint(21)),
-    col("trx_tables_locked", Uint(21)),
-    col("trx_lock_structs", Uint(21)),
-    col("trx_lock_memory_bytes", Uint(21)),
-    col("trx_rows_locked", Uint(21)),
-    col("trx_rows_modified", Uint(21)),
-    col("trx_concurrency_tickets", Uint(21)),
+    number("trx_tables_in_use"),
+    number("trx_tables_locked"),
+    number("trx_lock_structs"),
+    number("trx_lock_memory_bytes"),
+    number("trx_rows_locked"),
+    number("trx_rows_modified"),
+    number("trx_concurrency_tickets"),
     col("trx_isolation_level", Enum(ISOLATION_NAMES)),
     col("trx_unique_checks", Int(1)),
     col("trx_foreign_key_checks", Int(1)),
@@ -98,7 +111,7 @@ const TRX: &[Column] = &[
 
 const LOCKS: &[Column] = &[
     col("lock_id", Text(81)),
-    col("lock_trx_id", Uint(21)),
+    number("lock_trx_id"),
     col("lock_mode", Enum(LOCK_MODES)),
     col("lock_type", Enum(LOCK_TYPES)),
     col("lock_table", Text(1024)),
@@ -110,9 +123,9 @@ const LOCKS: &[Column] = &[
 ];
 
 const LOCK_WAITS: &[Column] = &[
-    col("requesting_trx_id", Uint(21)),
+    number("requesting_trx_id"),
     col("requested_lock_id", Text(81)),
-    col("blocking_trx_id", Uint(21)),
+    number("blocking_trx_id"),
     col("blocking_lock_id", Text(81)),
 ];
 
@@ -136,73 +149,57 @@ const CMPMEM: &[Column] = &[
 
 const MEMORY: &[Column] = &[
     col("memory_name", Text(64)),
-    col("memory_in_use", Uint(21)),
-    col("memory_limit", Uint(21)),
+    number("memory_in_use"),
+    number("memory_limit"),
 ];
 
 const RECOVERY: &[Column] = &[
     col("recovery_state", Text(16)),
-    col("checkpoint_lsn", Uint(21)),
-    col("end_lsn", Uint(21)),
-    col("log_bytes", Uint(21)),
-    col("log_scan_ms", Uint(21)),
-    col("pages_total", Uint(21)),
-    col("pages_pending", Uint(21)),
-    col("pages_waiting_for_file", Uint(21)),
-    col("bytes_total", Uint(21)),
-    col("bytes_pending", Uint(21)),
+    number("checkpoint_lsn"),
+    number("end_lsn"),
+    number("log_bytes"),
+    number("log_scan_ms"),
+    number("pages_total"),
+    number("pages_pending"),
+    number("pages_waiting_for_file"),
+    number("bytes_total"),
+    number("bytes_pending"),
     col("percent_done", Uint(3)),
-    col("seconds_elapsed", Uint(21)),
+    number("seconds_elapsed"),
     nul("seconds_left", Uint(21)),
 ];
 
 /// The tables, in the order of the classic plugin-load string; those that InnoDB has not at the end.
 pub static TABLES: [Table; 9] = [
-    Table {
-        name: "INNODB_TRX",
-        description: "InnoDB transactions",
-        columns: TRX,
-    },
-    Table {
-        name: "INNODB_LOCKS",
-        description: "InnoDB conflicting locks",
-        columns: LOCKS,
-    },
-    Table {
-        name: "INNODB_LOCK_WAITS",
-        description: "InnoDB which lock is blocking which",
-        columns: LOCK_WAITS,
-    },
-    Table {
-        name: "INNODB_CMP",
-        description: "Statistics for the InnoDB compression",
-        columns: CMP,
-    },
-    Table {
-        name: "INNODB_CMP_RESET",
-        description: "Statistics for the InnoDB compression; reset cumulated counts",
-        columns: CMP,
-    },
-    Table {
-        name: "INNODB_CMPMEM",
-        description: "Statistics for the InnoDB compressed buffer pool",
-        columns: CMPMEM,
-    },
-    Table {
-        name: "INNODB_CMPMEM_RESET",
-        description: "Statistics for the InnoDB compressed buffer pool; reset cumulated counts",
-        columns: CMPMEM,
-    },
-    Table {
-        name: "XTRADB_MEMORY",
-        description: "What takes memory, in bytes, and the most it may take",
-        columns: MEMORY,
-    },
-    Table {
-        name: "XTRADB_RECOVERY",
-        description: "How far crash recovery is",
-        columns: RECOVERY,
-    },
+    table("INNODB_TRX", "InnoDB transactions", TRX),
+    table("INNODB_LOCKS", "InnoDB conflicting locks", LOCKS),
+    table(
+        "INNODB_LOCK_WAITS",
+        "InnoDB which lock is blocking which",
+        LOCK_WAITS,
+    ),
+    table("INNODB_CMP", "Statistics for the InnoDB compression", CMP),
+    table(
+        "INNODB_CMP_RESET",
+        "Statistics for the InnoDB compression; reset cumulated counts",
+        CMP,
+    ),
+    table(
+        "INNODB_CMPMEM",
+        "Statistics for the InnoDB compressed buffer pool",
+        CMPMEM,
+    ),
+    table(
+        "INNODB_CMPMEM_RESET",
+        "Statistics for the InnoDB compressed buffer pool; reset cumulated counts",
+        CMPMEM,
+    ),
+    table(
+        "XTRADB_MEMORY",
+        "What takes memory, in bytes, and the most it may take",
+        MEMORY,
+    ),
+    table("XTRADB_RECOVERY", "How far crash recovery is", RECOVERY),
 ];
 
 /// The table of that name, in any case.

@@ -17,7 +17,6 @@ use crate::mtr::{Budget, Mtr};
 use crate::page::RecordImage;
 use crate::schema::{FieldRef, IndexType, Table, Tuple};
 use crate::tree::{Bulk, Tree};
-use crate::words::limits::BLOB_REF_BYTES;
 use crate::words::{Error, Result, RollPtr, SpaceId, TableId, TrxId, UndoNo};
 
 /// Bytes of the EMPTY record.
@@ -273,12 +272,8 @@ fn note_empty(op: &mut Op<'_>, table: TableId) -> Result<RollPtr> {
 fn write_big_values(op: &Op<'_>, tree: &Tree, work: &mut Workspace) -> Result<()> {
     for (field, value) in &work.big.0 {
         let reference = tree.write_blob_ahead(op.ctx, value)?;
-        let field = usize::from(*field);
-        let mut local = work.row.field(field).bytes().unwrap_or(&[]).to_vec();
-        let prefix = local.len() - BLOB_REF_BYTES;
-        local.truncate(prefix);
-        local.extend_from_slice(&reference.to_bytes());
-        work.row.set(field, FieldRef::External(&local));
+        work.row
+            .set_reference(usize::from(*field), &reference.to_bytes());
     }
     Ok(())
 }

@@ -70,8 +70,8 @@ impl SortPlace {
                         end: AtomicU64::new(0),
                     }));
                 }
+                // Another thread makes one of this name just now.
                 Err(error) if crate::os::file::is_errno(&error, libc::EEXIST) => {}
-                // Another thread made one of this name and removed it in between.
                 Err(error) => return Err(error),
             }
         }

@@ -206,6 +206,15 @@ impl Tuple {
         };
     }
 
+    /// Puts `reference` in the place of the one that ends the local part of field `i`. Panics if it is not
+    /// stored off-page (a bug of the caller).
+    pub fn set_reference(&mut self, i: usize, reference: &[u8; BLOB_REF_BYTES]) {
+        let slot = &self.slots[i];
+        assert!(slot.kind == SlotKind::External, "field {i} is on the page");
+        let end = (slot.start + slot.len) as usize;
+        self.data[end - BLOB_REF_BYTES..end].copy_from_slice(reference);
+    }
+
     /// The bytes of the leading fields that have just these lengths and follow one another in memory,
     /// and how many fields they are.
     #[inline]

@@ -74,7 +74,7 @@ pub(super) unsafe extern "C" fn set(
             let why = format!("{name} is global: a session has no value of its own");
             return Err(Fault::new(c::XT_SETTING_READ_ONLY, why));
         }
-        Ok(inner.session()?.settings().set(id, value)?)
+        Ok(inner.session()?.set(id, value)?)
     })
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::open::Engine;
+use super::session::Session;
 use crate::os::clock::local_time;
 use crate::settings::{SettingError, SettingId, ids};
 use crate::sync::{Mutex, Rank};
@@ -47,7 +48,26 @@ impl Resizing {
     }
 }
 
+impl Session {
+    /// Changes the session's value of a setting.
+    ///
+    /// # Errors
+    /// The setting's; `Io`: the directory that it names is not there.
+    pub fn set(&mut self, id: SettingId, text: &str) -> std::result::Result<(), SetError> {
+        self.engine().check_place(id, text)?;
+        Ok(self.settings().set(id, text)?)
+    }
+}
+
 impl Engine {
+    /// A directory for temporary files is looked at now: whoever needs it later has work to lose.
+    fn check_place(&self, id: SettingId, text: &str) -> Result<()> {
+        if id == ids::TMPDIR && !text.is_empty() {
+            self.ctx().spaces.vfs().list_dir(text)?;
+        }
+        Ok(())
+    }
+
     /// Changes a global setting of the running engine.
     ///
     /// # Errors
@@ -61,6 +81,7 @@ impl Engine {
             }
             _ => None,
         };
+        self.check_place(id, text)?;
         let before = self.settings().get(id);
         self.settings().set(id, text)?;
         let done = self.setting_changed(id);

@@ -158,6 +158,9 @@ fn rows_keys_values_and_variables_that_do_not_fit_are_refused_by_name() {
         SET GLOBAL innodb_io_capacity = 'many';
         SET GLOBAL innodb_io_capacity = 250.5;
         SET GLOBAL innodb_adaptive_hash_index = NULL;
+        SET innodb_tmpdir = '/nonexistent';
+        SET GLOBAL innodb_tmpdir = '/etc/passwd';
+        SET innodb_tmpdir = '/tmp';
         SET GLOBAL innodb_io_capacity = 250;
         SELECT FROM t WHERE;
         SELECT * FROM nowhere;
@@ -180,6 +183,8 @@ fn rows_keys_values_and_variables_that_do_not_fit_are_refused_by_name() {
         ("ERROR 1232 (42000)", "'innodb_io_capacity'"),
         ("ERROR 1232 (42000)", "'innodb_io_capacity'"),
         ("ERROR 1231 (42000)", "'NULL'"),
+        ("ERROR 1231 (42000)", "'/nonexistent'"),
+        ("ERROR 1231 (42000)", "'/etc/passwd'"),
         ("ERROR 1064 (42000)", "WHERE"),
         ("ERROR 1146 (42S02)", "d.nowhere"),
         ("ERROR 1054 (42S22)", "'nothing'"),

@@ -113,6 +113,7 @@ static const struct error_text {
     {1364, "HY000", "Field '%s' doesn't have a default value"},
     {1365, "22012", "Division by 0"},
     {1366, "22007", "Incorrect %s value: '%s' for column `%s`.`%s`.`%s` at row %lu"},
+    {1391, "HY000", "Key part '%s' length cannot be 0"},
     {1406, "22001", "Data too long for column '%s' at row %lu"},
     {1412, "HY000", "Table definition has changed, please retry transaction"},
     {1425, "42000", "Too big scale specified for '%s'. Maximum is %u"},

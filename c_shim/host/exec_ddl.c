@@ -377,7 +377,10 @@ static bool drop_spec(session *s, struct create_table *ct, const char *name)
                 ct->keys[i] = ct->keys[i + 1];
             return true;
         }
-    sql_error(s, 1091, name);
+    if (strcasecmp(name, "PRIMARY"))
+        sql_error(s, 1091, name);
+    else
+        sql_error(s, 1235, "DROP PRIMARY KEY");
     return false;
 }
 

@@ -13,6 +13,8 @@ static void p_key_parts(struct parser *p, struct key_spec *k)
         part.column = p_name(p);
         if (p_accept_op(p, "(")) {
             part.length = p_number(p);
+            if (!part.length)
+                p_error(p, 1391, part.column);
             p_expect_op(p, ")");
         }
         part.descending = p_accept(p, "DESC");

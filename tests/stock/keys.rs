@@ -25,6 +25,7 @@ ALTER TABLE t ADD KEY (b), ADD KEY (b, a);
 ALTER TABLE t ADD KEY b (b);
 ALTER TABLE t ADD KEY B (a);
 ALTER TABLE t ADD KEY nope (nope);
+ALTER TABLE t ADD KEY nope (b(0));
 SET innodb_tmpdir = '/nonexistent';
 ALTER TABLE t ADD KEY gen_clust_index (a);
 CREATE INDEX e ON t (e);

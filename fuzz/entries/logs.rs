@@ -3,10 +3,10 @@
 use super::{PAGE, head};
 use std::hint::black_box;
 use xtradb::format::cfg::Cfg;
-use xtradb::format::redo_file::{Checkpoint, LogGeometry, LogHeader};
+use xtradb::format::redo_file::{Checkpoint, FIRST_LSN, LogGeometry, LogHeader, OFF_RECORDS};
 use xtradb::format::redo_frame::frame;
 use xtradb::format::redo_record::Records;
-use xtradb::recovery::{LogBytes, RedoIndex, ScanOptions, apply, scan_into};
+use xtradb::recovery::{LogBytes, RedoIndex, ScanOptions, readback, scan_into};
 use xtradb::schema::cfg;
 use xtradb::words::{Lsn, Result};
 
@@ -18,12 +18,20 @@ pub fn redo_records(data: &[u8]) {
     let ([fill], records) = head(data);
     black_box(frame(records, |_| fill & 1));
     black_box(Records::new(records).count());
+    // The log that they would stand in.
+    let mut file = vec![0; OFF_RECORDS as usize];
+    file.extend_from_slice(records);
+    file.push(fill & 1);
+    file.extend_from_slice(&crc32c::crc32c(records).to_be_bytes());
+    let (start, end) = (FIRST_LSN, Lsn(FIRST_LSN.0 + records.len() as u64 + 5));
+    let geometry = LogGeometry::new(start, 1 << 30).expect("long enough");
+    let log = Bytes {
+        file: &file,
+        geometry,
+        checkpoint: None,
+    };
     let mut index = RedoIndex::with_limit(INDEX_BYTES, None);
-    let end = Lsn(20_000 + records.len() as u64);
-    if index
-        .take_in(Lsn(20_000), end, records, fill & 2 != 0)
-        .is_err()
-    {
+    if index.take_in(start, end, records, fill & 2 != 0).is_err() {
         return;
     }
     black_box(index.unnamed().count());
@@ -32,7 +40,7 @@ pub fn redo_records(data: &[u8]) {
         if !index.rebuilds(id) {
             page[38..].fill(fill);
         }
-        black_box(apply::bring_up(id, &mut page, index.of_page(id, &[]))).ok();
+        black_box(readback::bring_up(&index, &log, id, &mut page)).ok();
     }
 }
 

@@ -128,7 +128,8 @@ pub(super) fn open(
 ) -> Result<Storage> {
     let spaces = Registry::new(vfs.clone(), setup.places.clone());
     let log_file = open_log_file(&**vfs, setup)?;
-    let mut scan = read_log(vfs, setup, &log_file)?;
+    let records = Arc::new(open_for_recovery(&**vfs, setup)?);
+    let mut scan = read_log(vfs, setup, &records)?;
     if setup.places.read_only && !scan.clean {
         return Err(Error::Unsupported(
             "innodb_read_only on an instance that was not shut down cleanly; start it without \
@@ -166,7 +167,7 @@ pub(super) fn open(
         }
         false => Log::open(setup.log.clone(), points.clone(), log_file, scan_end)?,
     };
-    let mut storage = assemble(setup, spaces, log, scan)?;
+    let mut storage = assemble(setup, spaces, log, scan, records)?;
     storage.log_size = (replace && !clean).then_some(setup.log.file_size);
     if setup.places.read_only {
         return Ok(storage);
@@ -187,24 +188,14 @@ fn read_log(vfs: &Arc<dyn Vfs>, setup: &Setup, log_file: &LogFile) -> Result<Log
     }
     let bytes_max = setup.recovery_bytes_max();
     let index = RedoIndex::with_limit(bytes_max, Some(place));
-    let options = ScanOptions::for_index_of(bytes_max);
-    match open_direct(&**vfs, setup, log_file) {
-        Some(direct) => scan_into(&direct, index, options),
-        None => scan_into(log_file, index, options),
-    }
+    scan_into(log_file, index, ScanOptions::for_index_of(bytes_max))
 }
 
-/// The log past the system's cache, whatever the settings say of writing it: all of it is read once, and
-/// to copy it through the cache would cost as much as all the rest. `None` where that is not possible.
-fn open_direct(vfs: &dyn Vfs, setup: &Setup, log_file: &LogFile) -> Option<LogFile> {
-    if setup.log.direct || log_file.geometry().file_size() % 4096 != 0 {
-        return None;
-    }
-    let mode = OpenMode {
-        write: false,
-        direct: true,
-    };
-    LogFile::open(vfs, &setup.log.dir, mode).ok()
+/// The log once more, to be read while it is written. Through the system's cache, whatever the settings say of
+/// writing it: long records are read again when their pages are brought up, and are there still if memory is
+/// not short.
+fn open_for_recovery(vfs: &dyn Vfs, setup: &Setup) -> Result<LogFile> {
+    LogFile::open(vfs, &setup.log.dir, OpenMode::READ)
 }
 
 fn open_log_file(vfs: &dyn Vfs, setup: &Setup) -> Result<LogFile> {
@@ -265,7 +256,13 @@ fn open_tablespaces(spaces: &Registry, setup: &Setup, scan: &mut LogScan) -> Res
     Ok(())
 }
 
-fn assemble(setup: &Setup, spaces: Registry, log: Log, scan: LogScan) -> Result<Storage> {
+fn assemble(
+    setup: &Setup,
+    spaces: Registry,
+    log: Log,
+    scan: LogScan,
+    records: Arc<LogFile>,
+) -> Result<Storage> {
     let (log, spaces) = (Arc::new(log), Arc::new(spaces));
     let pool = Arc::new(Pool::open(setup.pool, log.clone(), spaces.clone())?);
     {
@@ -279,7 +276,7 @@ fn assemble(setup: &Setup, spaces: Registry, log: Log, scan: LogScan) -> Result<
         }
     }
     let origin = scan.origin();
-    let pending = Arc::new(Pending::new(scan.index, origin));
+    let pending = Arc::new(Pending::new(scan.index, records, origin));
     pending.set_log(log.clone());
     pending.wait_for_files(&spaces);
     pool.set_hook(pending.clone());

@@ -1,5 +1,5 @@
-//! Memory that is filled once from its begin and then kept: a mapping of its own, on huge pages where the
-//! system gives them. Touching gigabytes in pages of 4 KiB costs more than what is done with them.
+//! Memory that is filled from its begin: a mapping of its own, on huge pages where the system gives them.
+//! Touching gigabytes in pages of 4 KiB costs more than what is done with them.
 
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -39,47 +39,43 @@ unsafe impl Send for Mapping {}
 // SAFETY: shared access only reads, as the borrow rules of `deref` and `deref_mut` say.
 unsafe impl Sync for Mapping {}
 
-impl Default for Slab {
-    fn default() -> Slab {
-        Slab {
-            memory: Memory::Heap(Vec::new()),
-        }
-    }
-}
-
 impl Slab {
-    /// Room for `capacity` bytes, of which about `expected` will be used. What is not used costs nothing.
+    /// Room for `capacity` bytes. What is not used costs nothing.
     ///
     /// Errors: `OutOfMemory`.
-    pub fn reserve(capacity: usize, expected: usize) -> Result<Slab> {
-        if expected < MAPPED_FROM {
+    pub fn reserve(capacity: usize) -> Result<Slab> {
+        if capacity < MAPPED_FROM {
             let mut bytes = Vec::new();
             bytes
-                .try_reserve(expected)
+                .try_reserve_exact(capacity)
                 .map_err(|_| Error::OutOfMemory)?;
             return Ok(Slab {
                 memory: Memory::Heap(bytes),
             });
         }
-        Mapping::new(capacity.max(expected)).map(|mapping| Slab {
+        Mapping::new(capacity).map(|mapping| Slab {
             memory: Memory::Mapped(mapping),
         })
     }
 
-    /// Adds bytes. Panics beyond the capacity.
+    /// Adds zero bytes, if there is room.
     #[inline]
-    pub fn extend(&mut self, bytes: &[u8]) {
+    pub fn extend_zeros(&mut self, count: usize) -> bool {
         match &mut self.memory {
-            Memory::Heap(heap) => heap.extend_from_slice(bytes),
-            Memory::Mapped(mapping) => mapping.extend(bytes),
+            Memory::Heap(heap) if heap.capacity() - heap.len() >= count => {
+                heap.resize(heap.len() + count, 0);
+                true
+            }
+            Memory::Heap(_) => false,
+            Memory::Mapped(mapping) => mapping.extend_zeros(count),
         }
     }
 
-    /// Nothing will be added any more: gives back what was not used.
-    pub fn finish(&mut self) {
+    /// Takes all bytes out; the room stays.
+    pub fn clear(&mut self) {
         match &mut self.memory {
-            Memory::Heap(heap) => heap.shrink_to_fit(),
-            Memory::Mapped(mapping) => mapping.finish(),
+            Memory::Heap(heap) => heap.clear(),
+            Memory::Mapped(mapping) => mapping.len = 0,
         }
     }
 }
@@ -117,27 +113,15 @@ impl Mapping {
     }
 
     #[inline]
-    fn extend(&mut self, bytes: &[u8]) {
-        assert!(bytes.len() <= self.capacity - self.len, "the slab is full");
-        // SAFETY: the range behind `len` lies inside the mapping, as was just asserted, and belongs to
-        // this value alone; `bytes` cannot lie there, since nobody can borrow it.
-        unsafe {
-            let to = self.base.as_ptr().add(self.len);
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+    fn extend_zeros(&mut self, count: usize) -> bool {
+        if count > self.capacity - self.len {
+            return false;
         }
-        self.len += bytes.len();
-    }
-
-    fn finish(&mut self) {
-        let begin = self.base.as_ptr() as usize - self.start.as_ptr() as usize;
-        let kept = begin + self.len.next_multiple_of(PAGE);
-        if kept == 0 || kept >= self.mapped {
-            return;
-        }
-        // SAFETY: whole pages at the mapping's end, behind all bytes that are in use.
-        unsafe { libc::munmap(self.start.as_ptr().add(kept).cast(), self.mapped - kept) };
-        self.mapped = kept;
-        self.capacity = self.len;
+        // SAFETY: the range behind `len` lies inside the mapping, as was just checked, and belongs to this
+        // value alone; nobody can borrow what is behind `len`.
+        unsafe { std::ptr::write_bytes(self.base.as_ptr().add(self.len), 0, count) };
+        self.len += count;
+        true
     }
 }
 
@@ -176,29 +160,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slab_keeps_what_was_added_and_gives_the_rest_back() {
-        for expected in [10, 3 << 20] {
-            let mut slab = Slab::reserve(expected * 8, expected).expect("memory");
-            for n in 0..expected as u32 / 4 {
-                slab.extend(&n.to_le_bytes());
+    fn a_slab_takes_what_it_has_room_for_and_is_filled_again() {
+        for capacity in [1000, 3 << 20] {
+            let mut slab = Slab::reserve(capacity).expect("memory");
+            for round in 1..4 {
+                let mut count = 0;
+                while slab.extend_zeros(100) {
+                    assert!(slab[count * 100..].iter().all(|&byte| byte == 0));
+                    slab[count * 100] = round;
+                    count += 1;
+                }
+                assert!(slab.len() == count * 100 && count >= capacity / 100);
+                assert!(slab.iter().step_by(100).all(|&byte| byte == round));
+                slab.clear();
+                assert!(slab.is_empty());
             }
-            slab.finish();
-            slab[0] = 7;
-            assert_eq!(slab.len(), expected / 4 * 4);
-            let wrong = slab.chunks(4).enumerate().skip(1).find(|(n, word)| {
-                u32::from_le_bytes((*word).try_into().expect("four bytes")) != *n as u32
-            });
-            assert_eq!((wrong, slab[0]), (None, 7));
         }
-        let mut empty = Slab::reserve(8 << 20, 2 << 20).expect("memory");
-        empty.finish();
-        assert!(empty.is_empty());
-    }
-
-    #[test]
-    #[should_panic(expected = "full")]
-    fn a_slab_does_not_grow_beyond_its_capacity() {
-        let mut slab = Slab::reserve(2 << 20, 2 << 20).expect("memory");
-        (0..3).for_each(|_| slab.extend(&vec![1; 1 << 20]));
     }
 }

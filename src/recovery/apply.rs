@@ -1,41 +1,45 @@
 //! One mini-transaction's records on the bytes of a page: pure, the same functions that made them.
 
-use super::index::MtrOfPage;
 use crate::format::fil;
-use crate::format::redo_record::{PageOp, Parsed, Record};
+use crate::format::redo_record::{PageOp, Parsed, Record, Records};
 use crate::os::planted;
 use crate::page;
 use crate::undo;
 use crate::words::{Error, Lsn, PageId, Result};
 
-/// Brings `page` up to date with `mtrs`, oldest first. Those that the page has already – their start
-/// is below its LSN – are left out. Returns the start of the oldest one applied.
+/// Start of the first mini-transaction that the page may need: it has those that start below its LSN.
+pub(super) fn first_needed(page: &[u8]) -> Lsn {
+    match planted("recovery.page_lsn_ignored") {
+        true => Lsn(0),
+        false => fil::lsn(page),
+    }
+}
+
+/// Brings `page` up to date with the mini-transaction `start..end`; those of its records that are of
+/// other pages are passed over. False if the page has it already.
 ///
 /// Errors: `Corrupt` for records that do not fit the page; the page is then half-changed and must not
 /// be used.
-pub fn bring_up<'m>(
+pub fn bring_up(
     id: PageId,
     page: &mut [u8],
-    mtrs: impl Iterator<Item = MtrOfPage<'m>>,
-) -> Result<Option<Lsn>> {
-    let mut oldest = None;
-    for mtr in mtrs {
-        if mtr.start < fil::lsn(page) && !planted("recovery.page_lsn_ignored") {
-            continue;
-        }
-        for parsed in mtr.records() {
-            let Parsed { record, .. } = parsed?;
-            let Record::Page(of, op) = record else {
-                continue;
-            };
-            if of == id {
-                apply(id, page, &op).map_err(|error| at(error, id, mtr.start))?;
-            }
-        }
-        fil::set_lsn(page, mtr.end);
-        oldest = oldest.or(Some(mtr.start));
+    (start, end): (Lsn, Lsn),
+    records: &[u8],
+) -> Result<bool> {
+    if start < first_needed(page) {
+        return Ok(false);
     }
-    Ok(oldest)
+    for parsed in Records::new(records) {
+        let Parsed { record, .. } = parsed?;
+        let Record::Page(of, op) = record else {
+            continue;
+        };
+        if of == id {
+            apply(id, page, &op).map_err(|error| at(error, id, start))?;
+        }
+    }
+    fil::set_lsn(page, end);
+    Ok(true)
 }
 
 /// One record.

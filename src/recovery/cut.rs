@@ -70,11 +70,6 @@ impl Stretch {
         })
     }
 
-    /// Bytes of log.
-    pub(super) fn len(&self) -> usize {
-        self.ends.last().map_or(0, |&end| end as usize)
-    }
-
     /// The buffer, for another chunk.
     pub(super) fn into_buffer(self) -> AlignedBuf {
         self.chunk.buffer

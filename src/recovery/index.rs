@@ -1,45 +1,41 @@
 //! The records of a crashed log by page, and what the log says of files.
 //!
-//! Record bytes stand in an arena of large chunks, as `parse` has copied them out of the log: one
-//! entry per page and mini-transaction, each linked to the one of its page before it. So adding an
-//! entry writes to the new chunk alone, and who brings a page up walks back first. What is dropped
-//! (INIT_PAGE and the like) stays in the arena: the log itself bounds it. An arena that reaches its
-//! limit goes to a file (spill.rs).
+//! Each page has a chain of entries (chain.rs), one for each mini-transaction that changed it. Short records
+//! stand in the chain; long ones stay in the log, which nothing overwrites while their page waits, and are
+//! read from there when the page is brought up (readback.rs). What is dropped (INIT_PAGE and the like) stays
+//! in memory: the log itself bounds it. Chains that reach the limit go to a file (spill.rs).
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::spill::{NO_PIECE, Spill, SpillPlace, SpilledPage};
-use crate::format::redo_record::Records;
-use crate::os::slab::Slab;
-use crate::words::{Error, Lsn, PageId, PageNo, Result, SpaceId, be};
-
-/// Entry head: entry before (8), start LSN (8), length of the mini-transaction (4), of records (4).
-pub(super) const HEAD_BYTES: usize = 24;
-/// "No entry".
-const NOWHERE: u64 = u64::MAX;
+#[cfg(test)]
+use super::chain::Content;
+use super::chain::{Arena, Chain, Entry, decode, encode};
+use super::spill::{NO_PIECE, Spill, SpillPlace};
+use crate::words::{Error, Lsn, PageId, PageNo, Result, SpaceId};
 
 /// What the log holds from the checkpoint on, by page and by file.
 #[derive(Debug)]
 pub struct RedoIndex {
-    chunks: Vec<Slab>,
-    /// Bytes in all chunks, and how many there may be.
-    chunk_bytes: usize,
-    chunk_bytes_max: usize,
+    arena: Arena,
+    bytes_max: usize,
     spill_place: Option<SpillPlace>,
     spill: Option<Spill>,
     pages: HashMap<PageId, PageEntries, BuildHasherDefault<PageHasher>>,
     files: BTreeMap<SpaceId, FileEvents>,
+    /// An entry on its way into a chain.
+    coded: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct PageEntries {
-    /// Pieces in the file, older than the entries in memory.
+    chain: Chain,
+    /// Pieces in the file, older than the chain in memory.
     first_piece: u32,
     last_piece: u32,
-    /// The newest entry in memory.
-    last: u64,
     first_start: Lsn,
+    /// The newest entry's.
+    last_start: Lsn,
     last_end: Lsn,
     /// Of all its records.
     bytes: u64,
@@ -47,21 +43,14 @@ struct PageEntries {
     rebuilds: bool,
 }
 
-/// One mini-transaction's records for one page.
+/// What a mini-transaction does to a page.
 #[derive(Clone, Copy, Debug)]
-pub struct MtrOfPage<'a> {
-    /// Where it starts. A page whose LSN is greater has it already.
-    pub start: Lsn,
-    /// Where it ends: the page's LSN afterwards.
-    pub end: Lsn,
-    records: &'a [u8],
-}
-
-impl<'a> MtrOfPage<'a> {
-    /// The records in order; all are of the page. None is an error: they were checked.
-    pub fn records(&self) -> Records<'a> {
-        Records::new(self.records)
-    }
+pub(super) struct Change<'a> {
+    pub(super) entry: Entry<'a>,
+    /// Of the records, wherever they stand.
+    pub(super) bytes: u32,
+    /// The first record is INIT_PAGE, so that older entries are void.
+    pub(super) rebuilds: bool,
 }
 
 /// What the log says of a tablespace and its file.
@@ -95,17 +84,17 @@ impl Default for RedoIndex {
 }
 
 impl RedoIndex {
-    /// An empty index that keeps at most about `bytes_max` bytes of records in memory, and the others
+    /// An empty index that keeps at most about `bytes_max` bytes of entries in memory, and the others
     /// in a file at `spill_place`.
     pub fn with_limit(bytes_max: usize, spill_place: Option<SpillPlace>) -> RedoIndex {
         RedoIndex {
-            chunks: Vec::new(),
-            chunk_bytes: 0,
-            chunk_bytes_max: bytes_max,
+            arena: Arena::with_limit(bytes_max),
+            bytes_max,
             spill_place,
             spill: None,
             pages: HashMap::default(),
             files: BTreeMap::new(),
+            coded: Vec::new(),
         }
     }
 
@@ -167,33 +156,33 @@ impl RedoIndex {
         self.pages.get(&id).map_or(0, |page| page.bytes)
     }
 
-    /// What of the page is to be read from the file, for `of_page`.
-    pub fn spilled(&self, id: PageId) -> Option<SpilledPage> {
-        let first = self.pages.get(&id)?.first_piece;
-        (first != NO_PIECE).then(|| self.spill.as_ref().expect("it has pieces").page(first))
+    /// Shows `each` the entries of a page, oldest first; none if the page does not wait.
+    ///
+    /// Errors: those of `each`; what reading entries back from the file gives.
+    pub fn visit(&self, id: PageId, each: &mut dyn FnMut(Entry<'_>) -> Result<()>) -> Result<()> {
+        let Some(page) = self.pages.get(&id) else {
+            return Ok(());
+        };
+        let mut before = Lsn(0);
+        let mut visit_all = |mut bytes: &[u8]| -> Result<()> {
+            while !bytes.is_empty() {
+                let entry = decode(&mut bytes, before)?;
+                before = entry.start;
+                each(entry)?;
+            }
+            Ok(())
+        };
+        if let Some(spill) = &self.spill {
+            spill.visit(page.first_piece, &mut visit_all)?;
+        }
+        self.arena.blocks(page.chain).try_for_each(visit_all)
     }
 
-    /// The mini-transactions of a page, oldest first; none if the page does not wait. `spilled`: what
-    /// `spilled` read, or nothing.
-    pub fn of_page<'a>(
-        &'a self,
-        id: PageId,
-        mut spilled: &'a [u8],
-    ) -> impl Iterator<Item = MtrOfPage<'a>> {
-        let mut at = self.pages.get(&id).map_or(NOWHERE, |page| page.last);
-        let mut newest_first = Vec::new();
-        while let Some((before, entry)) = self.entry(at) {
-            newest_first.push(entry);
-            at = before;
-        }
-        std::iter::from_fn(move || {
-            if !spilled.is_empty() {
-                let (_, entry) = parse_entry(spilled);
-                spilled = &spilled[HEAD_BYTES + entry.records.len()..];
-                return Some(entry);
-            }
-            newest_first.pop()
-        })
+    /// True if some of the page's entries stand in the file.
+    #[cfg(test)]
+    pub(super) fn is_spilled(&self, id: PageId) -> bool {
+        let page = self.pages.get(&id);
+        page.is_some_and(|page| page.first_piece != NO_PIECE)
     }
 
     /// What the log says of each tablespace that it names or changes.
@@ -209,7 +198,9 @@ impl RedoIndex {
     /// Bytes of memory, for the engine's budget.
     pub fn bytes(&self) -> usize {
         let spill = self.spill.as_ref().map_or(0, Spill::bytes);
-        self.chunk_bytes + spill + self.pages.capacity() * (size_of::<(PageId, PageEntries)>() + 1)
+        self.arena.bytes()
+            + spill
+            + self.pages.capacity() * (size_of::<(PageId, PageEntries)>() + 1)
     }
 
     pub(super) fn files_mut(&mut self) -> impl Iterator<Item = &mut FileEvents> {
@@ -230,58 +221,57 @@ impl RedoIndex {
         self.files.get(&space).is_some_and(|file| file.deleted)
     }
 
-    /// Takes over a chunk of entries, for `add_entry`. Others go to the file if there is no room.
+    /// Enters what a mini-transaction does to a page. Entries go to the file if there is no room.
     ///
-    /// Errors: `Invalid` if there is no room and no place for a file; what writing gives.
-    pub(super) fn add_chunk(&mut self, chunk: Slab) -> Result<()> {
-        if self.chunk_bytes + chunk.len() > self.chunk_bytes_max && !self.chunks.is_empty() {
+    /// Errors: `Invalid` if there is no room and no place for a file; what writing gives; `OutOfMemory`.
+    pub(super) fn add(&mut self, id: PageId, change: &Change<'_>) -> Result<()> {
+        let start = change.entry.start;
+        let mut page = match self.pages.get(&id) {
+            Some(page) if !change.rebuilds => *page,
+            _ => PageEntries {
+                chain: Chain::EMPTY,
+                first_piece: NO_PIECE,
+                last_piece: NO_PIECE,
+                first_start: start,
+                last_start: Lsn(0),
+                last_end: start,
+                bytes: 0,
+                rebuilds: change.rebuilds,
+            },
+        };
+        self.coded.clear();
+        encode(&change.entry, page.last_start, &mut self.coded);
+        if !self.arena.push(&mut page.chain, &self.coded)? {
             self.spill_all()?;
+            if let (Some(spilled), false) = (self.pages.get(&id), change.rebuilds) {
+                page = *spilled;
+            }
+            let is_kept = self.arena.push(&mut page.chain, &self.coded)?;
+            assert!(is_kept, "an empty arena takes any entry");
         }
-        self.chunk_bytes += chunk.len();
-        self.chunks.push(chunk);
+        page.last_start = start;
+        page.last_end = Lsn(start.0 + u64::from(change.entry.len));
+        page.bytes += u64::from(change.bytes);
+        self.pages.insert(id, page);
         Ok(())
     }
 
-    /// Enters the entry at `offset` of the last chunk: what a mini-transaction does to the page.
-    /// `rebuilds`: the first record is INIT_PAGE, so that older entries are void.
-    pub(super) fn add_entry(&mut self, id: PageId, offset: usize, rebuilds: bool) {
-        let number = self.chunks.len() - 1;
-        let at = (number as u64) << 32 | offset as u64;
-        let chunk = &mut self.chunks[number];
-        let (_, entry) = parse_entry(&chunk[offset..]);
-        let (start, end, bytes) = (entry.start, entry.end, entry.records.len() as u64);
-        match self.pages.get_mut(&id) {
-            Some(page) if !rebuilds => {
-                be::put_u64(chunk, offset, page.last);
-                page.last = at;
-                page.last_end = end;
-                page.bytes += bytes;
-            }
-            _ => {
-                let entries = PageEntries {
-                    first_piece: NO_PIECE,
-                    last_piece: NO_PIECE,
-                    last: at,
-                    first_start: start,
-                    last_end: end,
-                    bytes,
-                    rebuilds,
-                };
-                self.pages.insert(id, entries);
-            }
-        }
-    }
-
-    /// One entry in a chunk of its own.
+    /// Adds an entry with all of its records.
     #[cfg(test)]
     pub(super) fn append(&mut self, id: PageId, mtr: (Lsn, Lsn), records: &[u8]) {
-        let mut chunk = Slab::default();
-        let offset = push_entry(&mut chunk, mtr, std::iter::once(records));
-        self.add_chunk(chunk).expect("there is no limit");
-        self.add_entry(id, offset, false);
+        let change = Change {
+            entry: Entry {
+                start: mtr.0,
+                len: (mtr.1.0 - mtr.0.0) as u32,
+                content: Content::Here(records),
+            },
+            bytes: records.len() as u32,
+            rebuilds: false,
+        };
+        self.add(id, &change).expect("there is no limit");
     }
 
-    /// Moves the records in memory to the file.
+    /// Moves the entries in memory to the file.
     ///
     /// Errors: `Invalid` if there is no place for a file; what writing gives.
     fn spill_all(&mut self) -> Result<()> {
@@ -290,91 +280,39 @@ impl RedoIndex {
             (None, Some(place)) => {
                 let spill = Spill::new(place)?;
                 log::info!(
-                    "the records of the redo log need more than {} bytes of memory: they go to {}",
-                    self.chunk_bytes_max,
+                    "recovery's index needs more than {} bytes of memory: it goes to {}",
+                    self.bytes_max,
                     place.path()
                 );
                 spill
             }
             (None, None) => {
                 return Err(Error::invalid(format!(
-                    "the records of the redo log need more than {} bytes of memory",
-                    self.chunk_bytes_max
+                    "recovery's index needs more than {} bytes of memory",
+                    self.bytes_max
                 )));
             }
         };
         for id in self.pages_sorted() {
             let page = self.pages.get_mut(&id).expect("listed");
-            if page.last == NOWHERE {
+            if page.chain.is_empty() {
                 continue;
             }
-            let (mut at, mut newest_first) = (page.last, Vec::new());
-            while at != NOWHERE {
-                let (chunk, offset) = split(at);
-                let bytes = &self.chunks[chunk][offset..];
-                let (before, entry) = parse_entry(bytes);
-                newest_first.push(&bytes[..HEAD_BYTES + entry.records.len()]);
-                at = before;
-            }
-            newest_first
-                .iter()
-                .rev()
-                .for_each(|entry| spill.push(entry));
+            self.arena
+                .blocks(page.chain)
+                .for_each(|block| spill.push(block));
             let piece = spill.end_piece(page.last_piece)?;
             page.last_piece = piece;
             if page.first_piece == NO_PIECE {
                 page.first_piece = piece;
             }
-            page.last = NOWHERE;
+            page.chain = Chain::EMPTY;
         }
         spill.flush()?;
         self.spill = Some(spill);
-        self.chunks.clear();
-        self.chunk_bytes = 0;
+        self.arena.clear();
         Ok(())
     }
-
-    fn entry(&self, at: u64) -> Option<(u64, MtrOfPage<'_>)> {
-        if at == NOWHERE {
-            return None;
-        }
-        let (chunk, offset) = split(at);
-        Some(parse_entry(&self.chunks[chunk][offset..]))
-    }
-}
-
-/// The entry before in memory, and this one, which `bytes` begin with.
-fn parse_entry(bytes: &[u8]) -> (u64, MtrOfPage<'_>) {
-    let start = Lsn(be::u64_at(bytes, 8));
-    let end = Lsn(start.0 + u64::from(be::u32_at(bytes, 16)));
-    let len = be::u32_at(bytes, 20) as usize;
-    let records = &bytes[HEAD_BYTES..HEAD_BYTES + len];
-    let entry = MtrOfPage {
-        start,
-        end,
-        records,
-    };
-    (be::u64_at(bytes, 0), entry)
-}
-
-/// Adds an entry of one mini-transaction's records for one page to a chunk, for `add_chunk`; where it
-/// stands there.
-pub(super) fn push_entry<'p>(
-    chunk: &mut Slab,
-    mtr: (Lsn, Lsn),
-    pieces: impl Iterator<Item = &'p [u8]>,
-) -> usize {
-    let (start, end) = mtr;
-    let offset = chunk.len();
-    let mut head = [0; HEAD_BYTES];
-    be::put_u64(&mut head, 0, NOWHERE);
-    be::put_u64(&mut head, 8, start.0);
-    be::put_u32(&mut head, 16, (end.0 - start.0) as u32);
-    chunk.extend(&head);
-    pieces.for_each(|piece| chunk.extend(piece));
-    let len = chunk.len() - offset - HEAD_BYTES;
-    be::put_u32(chunk, offset + 20, len as u32);
-    offset
 }
 
 /// Page ids are numbers that nobody chooses in order to collide: one multiplication spreads them.
@@ -397,10 +335,6 @@ impl Hasher for PageHasher {
         // The table looks at the lowest and the highest bits; the product's low ones are poor.
         self.0 ^ self.0 >> 32
     }
-}
-
-fn split(at: u64) -> (usize, usize) {
-    ((at >> 32) as usize, at as u32 as usize)
 }
 
 /// First page of a space that a set of pages names, for messages.

@@ -3,8 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::index::{FileEvents, RedoIndex};
-use super::parse::{Batch, Event, FileEvent, Header};
+use super::chain::{Content as Records, Entry};
+use super::index::{Change, FileEvents, RedoIndex};
+use super::parse::{Batch, Event, FileEvent, Header, RecordPlace};
 use crate::format::redo_file::Checkpoint;
 use crate::words::{Error, Lsn, Result, SpaceId};
 
@@ -56,15 +57,11 @@ impl Merger {
     ///
     /// Errors: `failure`; `Corrupt` if FILE_CHECKPOINT is not where it must be; what keeping records in a
     /// file gives.
-    pub(super) fn add(&mut self, mut batch: Batch, failure: Option<Error>) -> Result<()> {
-        let chunk = std::mem::take(&mut batch.chunk);
-        if !chunk.is_empty() {
-            self.index.add_chunk(chunk)?;
-        }
+    pub(super) fn add(&mut self, batch: &mut Batch, failure: Option<Error>) -> Result<()> {
         self.mtr_count += batch.mtr_count;
         let mut place = Place::default();
-        for event in batch.events {
-            self.take_event(event, &mut place)?;
+        for event in batch.events.drain(..) {
+            self.take_event(event, &batch.kept, &mut place)?;
         }
         if let (Some(mtr), true) = (place.mtr, self.said.elapsed() >= SAY_EVERY) {
             self.said = Instant::now();
@@ -77,7 +74,7 @@ impl Merger {
         }
     }
 
-    fn take_event(&mut self, event: Event, place: &mut Place) -> Result<()> {
+    fn take_event(&mut self, event: Event, kept: &[u8], place: &mut Place) -> Result<()> {
         match event {
             Event::Mtr {
                 start,
@@ -101,12 +98,29 @@ impl Merger {
             Event::Uses(space) => self.take_use(space, place),
             Event::Entry {
                 id,
-                offset,
+                bytes,
                 rebuilds,
+                place: records,
             } => {
-                if !self.is_deleted(place, id.space) {
-                    self.index.add_entry(id, offset as usize, rebuilds);
+                let Some(mtr) = place.mtr else { return Ok(()) };
+                if self.is_deleted(place, id.space) {
+                    return Ok(());
                 }
+                let content = match records {
+                    RecordPlace::Kept(at) => Records::Here(&kept[at as usize..][..bytes as usize]),
+                    RecordPlace::InLog(skip) => Records::InLog(skip),
+                };
+                let entry = Entry {
+                    start: mtr.start,
+                    len: (mtr.end.0 - mtr.start.0) as u32,
+                    content,
+                };
+                let change = Change {
+                    entry,
+                    bytes,
+                    rebuilds,
+                };
+                self.index.add(id, &change)?;
             }
             Event::Free(id) => {
                 if !self.is_deleted(place, id.space) {
@@ -259,7 +273,7 @@ impl RedoIndex {
         };
         let mut merger = Merger::new(nowhere, std::mem::take(self));
         merger.search.named = named_late.then_some(start);
-        let result = merger.add(batch, None);
+        let result = merger.add(&mut batch, None);
         *self = merger.index;
         result
     }

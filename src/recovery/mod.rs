@@ -10,16 +10,20 @@
 //!     first: INIT_PAGE, FREE_PAGE, TRIM_PAGES and FILE_DELETE drop what stands before them.
 //!  3. All records of one mini-transaction for one page form one entry: applied wholly or, if the
 //!     page LSN says that it has them, not at all.
-//!  4. A page's oldest entry holds back the checkpoint until the page is dirty in the pool.
+//!  4. A page's oldest entry holds back the checkpoint until the page is dirty in the pool. So the log
+//!     keeps what the entries of a page that waits point to.
 //!
 //! Latches: Leaf only, never over I/O; the index does not change once the scan is over.
 //! Crash:   this is what follows one.
-//! Read:    scan.rs, pipeline.rs, cut.rs, parse.rs, merge.rs, index.rs, spill.rs, files.rs, torn.rs,
-//!          apply.rs, pending.rs, sweep.rs, progress.rs.
+//! Read:    scan.rs, pipeline.rs, cut.rs, parse.rs, merge.rs, index.rs, chain.rs, spill.rs, files.rs,
+//!          torn.rs, readback.rs, apply.rs, pending.rs, sweep.rs, progress.rs.
 #![forbid(unsafe_code)]
 
 /// One mini-transaction's records on a page.
 pub mod apply;
+
+/// A page's entries in the index.
+pub mod chain;
 
 mod cut;
 
@@ -41,10 +45,13 @@ mod pipeline;
 /// How far recovery is.
 pub mod progress;
 
+/// Records that stayed in the log.
+pub mod readback;
+
 /// One pass over the log.
 pub mod scan;
 
-/// Records that memory does not hold.
+/// Entries that memory does not hold.
 pub mod spill;
 
 /// Bringing everything up.
@@ -56,7 +63,7 @@ pub mod torn;
 #[cfg(test)]
 mod tests;
 
-pub use index::{FileEvents, MtrOfPage, RedoIndex};
+pub use index::{FileEvents, RedoIndex};
 pub use pending::Pending;
 pub use pipeline::ScanOptions;
 pub use progress::{Phase, Report};

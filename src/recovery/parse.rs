@@ -2,18 +2,20 @@
 //! that several threads can do it, each for a stretch of the log; `merge` puts the stretches together
 //! in their order.
 
-use super::index::{HEAD_BYTES, push_entry};
 use crate::format::fsp;
-use crate::format::redo_record::{FileOp, PageOp, Parsed, Record, Records};
+use crate::format::redo_record::{FileOp, PageOp, Parsed, Record, Records, SAME_PAGE};
 use crate::os::planted;
-use crate::os::slab::Slab;
 use crate::words::{Lsn, PageId, PageNo, Result, SpaceId, be};
+
+/// Records of one page in one mini-transaction stay in the log if they are longer; the index has shorter ones:
+/// to read a block of the log again costs more than to keep them.
+const KEPT_BYTES_MAX: usize = 256;
 
 /// What a stretch of the log says.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// Entries of the index.
-    pub(super) chunk: Slab,
+    /// Records that the index is to keep.
+    pub(super) kept: Vec<u8>,
     /// In the order in which they count.
     pub(super) events: Vec<Event>,
     pub(super) mtr_count: u64,
@@ -32,11 +34,12 @@ pub(super) enum Event {
     Header(SpaceId, Header),
     /// TRIM_PAGES: earlier records of the tablespace are void.
     Trim(SpaceId),
-    /// The page has an entry at this offset of the chunk. `rebuilds`: it begins with INIT_PAGE.
+    /// The page is changed by so many bytes of records. `rebuilds`: they begin with INIT_PAGE.
     Entry {
         id: PageId,
-        offset: u32,
+        bytes: u32,
         rebuilds: bool,
+        place: RecordPlace,
     },
     /// FREE_PAGE is the last word on the page.
     Free(PageId),
@@ -44,6 +47,15 @@ pub(super) enum Event {
     File(Box<FileEvent>),
     /// FILE_CHECKPOINT of this LSN.
     Checkpoint(Lsn),
+}
+
+/// Where records stand.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum RecordPlace {
+    /// From this offset of `Batch::kept` on, all of the page.
+    Kept(u32),
+    /// From this offset of the mini-transaction on, among those of other pages.
+    InLog(u32),
 }
 
 /// A field of page 0.
@@ -81,16 +93,11 @@ enum Kind {
 }
 
 impl Batch {
-    /// For `bytes` of log.
-    ///
-    /// Errors: `OutOfMemory`.
-    pub(super) fn with_room(bytes: usize) -> Result<Batch> {
-        // The shortest record that makes an entry has 3 bytes.
-        let most = bytes + bytes.div_ceil(3) * HEAD_BYTES;
-        Ok(Batch {
-            chunk: Slab::reserve(most, bytes)?,
-            ..Batch::default()
-        })
+    /// Makes it empty; its memory stays.
+    pub(super) fn clear(&mut self) {
+        self.kept.clear();
+        self.events.clear();
+        self.mtr_count = 0;
     }
 
     /// Takes in the mini-transaction `start..end`.
@@ -122,7 +129,7 @@ impl Batch {
                 }
             }
         }
-        self.file_pieces((start, end), records, &mut pieces);
+        self.file_pieces(records, &mut pieces);
         self.scratch = pieces;
         if let Event::Mtr { changes, .. } = &mut self.events[begin] {
             *changes = changed;
@@ -182,7 +189,7 @@ impl Batch {
     }
 
     /// Groups the records by page and makes one entry for each.
-    fn file_pieces(&mut self, mtr: (Lsn, Lsn), records: &[u8], pieces: &mut [Piece]) {
+    fn file_pieces(&mut self, records: &[u8], pieces: &mut [Piece]) {
         if !pieces.is_sorted_by_key(|piece| piece.id) {
             // Stable: the order of the records of a page stays.
             pieces.sort_by_key(|piece| piece.id);
@@ -197,13 +204,23 @@ impl Batch {
                 self.events.push(Event::Free(id));
                 continue;
             }
-            let bytes = kept.iter().map(|piece| &records[piece.start..piece.end]);
-            let offset = push_entry(&mut self.chunk, mtr, bytes) as u32;
-            let rebuilds = kept[0].kind == Kind::Init;
+            let bytes: usize = kept.iter().map(|piece| piece.end - piece.start).sum();
+            let first = kept[0].start;
+            // A record that does not name its page says nothing without the one before it.
+            let place = match bytes > KEPT_BYTES_MAX && records[first] & SAME_PAGE == 0 {
+                true => RecordPlace::InLog(first as u32),
+                false => {
+                    let at = self.kept.len() as u32;
+                    let pieces = kept.iter().map(|piece| &records[piece.start..piece.end]);
+                    pieces.for_each(|piece| self.kept.extend_from_slice(piece));
+                    RecordPlace::Kept(at)
+                }
+            };
             self.events.push(Event::Entry {
                 id,
-                offset,
-                rebuilds,
+                bytes: bytes as u32,
+                rebuilds: kept[0].kind == Kind::Init,
+                place,
             });
         }
     }

@@ -12,9 +12,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::apply::bring_up;
 use super::index::RedoIndex;
 use super::progress::{Origin, Progress};
+use super::readback::{Buffers, Excerpt, add_spans, bring_up_with};
+use super::scan::LogBytes;
 use crate::buffer::PageLoaded;
 use crate::format::fil;
 use crate::redo::Log;
@@ -43,9 +44,33 @@ struct Missing {
     pages: usize,
 }
 
+/// What the pages wait for.
+struct Source {
+    index: RedoIndex,
+    /// What the index was made from.
+    log: Arc<dyn LogBytes>,
+}
+
+/// Pages that are being brought up together, in file order, and what they need of the log.
+struct Group {
+    pages: Box<[PageId]>,
+    excerpt: Excerpt,
+}
+
+/// Records at hand, for as long as this lives.
+pub(super) struct Ahead<'p> {
+    pending: &'p Pending,
+    group: Option<Arc<Group>>,
+    count: usize,
+}
+
 /// What recovery does to pages on their way into the pool.
 pub struct Pending {
-    index: RwLock<RedoIndex>,
+    /// `None` when nothing waits any more.
+    source: RwLock<Option<Arc<Source>>>,
+    /// At most one for each thread that sweeps.
+    ahead: Mutex<Vec<Arc<Group>>>,
+    buffers: Arc<Buffers>,
     /// A page that is not here needs nothing.
     shards: Box<[Mutex<HashMap<PageId, Phase>>]>,
     left: AtomicUsize,
@@ -61,8 +86,8 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Takes over what a scan found: `origin` tells about it.
-    pub fn new(index: RedoIndex, origin: Origin) -> Pending {
+    /// Takes over what a scan of `log` found: `origin` tells about it.
+    pub fn new(index: RedoIndex, log: Arc<dyn LogBytes>, origin: Origin) -> Pending {
         let mut shards: Vec<HashMap<PageId, Phase>> = vec![HashMap::new(); SHARDS];
         let mut by_age = Vec::with_capacity(index.page_count());
         for id in index.pages() {
@@ -80,7 +105,9 @@ impl Pending {
                 .into_iter()
                 .map(|shard| Mutex::new(Rank::Leaf, shard))
                 .collect(),
-            index: RwLock::new(Rank::Leaf, index),
+            source: RwLock::new(Rank::Leaf, Some(Arc::new(Source { index, log }))),
+            ahead: Mutex::new(Rank::Leaf, Vec::new()),
+            buffers: Arc::new(Buffers::new()),
             missing: Mutex::new(Rank::Leaf, BTreeMap::new()),
             missing_left: AtomicUsize::new(0),
             log: Once::new(),
@@ -212,16 +239,70 @@ impl Pending {
     /// Gives the memory back once nothing waits.
     pub fn shrink(&self) {
         if self.count() == 0 {
-            let index = std::mem::take(&mut *self.index.write());
-            // Without the latch: its file goes with it.
-            drop(index);
+            let source = self.source.write().take();
+            // Without the latch: its files are closed.
+            drop(source);
+            self.buffers.clear();
             *self.by_age.lock() = (Vec::new(), 0);
         }
     }
 
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        self.index.read().bytes()
+        let index = self.source().map_or(0, |source| source.index.bytes());
+        index + self.buffers.bytes()
+    }
+
+    fn source(&self) -> Option<Arc<Source>> {
+        self.source.read().clone()
+    }
+
+    /// Reads what pages of `run`, which is in file order, need of the log: for as many from the front as
+    /// memory is meant for, at least one. What cannot be read here is an error of the page that needs
+    /// it.
+    pub(super) fn read_ahead(&self, run: &[PageId]) -> Ahead<'_> {
+        let mut ahead = Ahead {
+            pending: self,
+            group: None,
+            count: run.len(),
+        };
+        let Some(source) = self.source() else {
+            return ahead;
+        };
+        loop {
+            let pages = &run[..ahead.count];
+            let mut spans = Vec::new();
+            for &id in pages.iter().filter(|id| self.waits(**id)) {
+                if add_spans(&source.index, id, Lsn(0), &mut spans).is_err() {
+                    return ahead;
+                }
+            }
+            spans.sort_unstable();
+            if spans.is_empty() {
+                return ahead;
+            }
+            if !Excerpt::holds_all(&*source.log, &spans) {
+                if ahead.count == 1 {
+                    // It is read piece by piece by whoever brings the page up.
+                    return ahead;
+                }
+                ahead.count /= 2;
+                continue;
+            }
+            if let Ok((excerpt, _)) = Excerpt::read(&*source.log, &spans, &self.buffers) {
+                let pages = pages.into();
+                let group = Arc::new(Group { pages, excerpt });
+                self.ahead.lock().push(group.clone());
+                ahead.group = Some(group);
+            }
+            return ahead;
+        }
+    }
+
+    fn group_of(&self, id: PageId) -> Option<Arc<Group>> {
+        let ahead = self.ahead.lock();
+        let has = |group: &&Arc<Group>| group.pages.binary_search(&id).is_ok();
+        ahead.iter().find(has).cloned()
     }
 
     /// True if the page is not settled.
@@ -245,10 +326,17 @@ impl Pending {
 
     fn remove(&self, id: PageId) {
         // Before: once nothing waits, the index goes.
-        let bytes = self.index.read().bytes_of(id);
+        let bytes = self.bytes_of(id);
         if self.shards[shard_of(id)].lock().remove(&id).is_some() {
             self.removed(1, bytes);
         }
+    }
+
+    fn bytes_of(&self, id: PageId) -> u64 {
+        let source = self.source.read();
+        source
+            .as_ref()
+            .map_or(0, |source| source.index.bytes_of(id))
     }
 
     fn removed(&self, pages: usize, bytes: u64) {
@@ -277,7 +365,10 @@ impl Pending {
 
 impl PageLoaded for Pending {
     fn rebuilds(&self, id: PageId) -> bool {
-        self.waits(id) && self.index.read().rebuilds(id)
+        self.waits(id)
+            && self
+                .source()
+                .is_some_and(|source| source.index.rebuilds(id))
     }
 
     fn repair(&self, _: PageId, _: &[u8]) -> Option<Box<[u8]>> {
@@ -290,10 +381,18 @@ impl PageLoaded for Pending {
         if !self.waits(id) {
             return Ok(None);
         }
-        let spilled = self.index.read().spilled(id);
-        // Read without the latch. The index stays as it is while a page waits.
-        let spilled = spilled.map_or(Ok(Vec::new()), |spilled| spilled.read())?;
-        let oldest = bring_up(id, page, self.index.read().of_page(id, &spilled))?;
+        // Without a latch: the log may be read.
+        let Some(source) = self.source() else {
+            return Ok(None);
+        };
+        let group = self.group_of(id);
+        let excerpt = group.as_ref().map(|group| &group.excerpt);
+        let oldest = bring_up_with(
+            (&source.index, &*source.log),
+            id,
+            page,
+            (excerpt, &self.buffers),
+        )?;
         match oldest {
             Some(_) => self.set(id, Phase::Applied),
             None => self.remove(id),
@@ -332,14 +431,28 @@ impl PageLoaded for Pending {
                 }
                 !goes
             });
-            let index = self.index.read();
-            let bytes = dropped.iter().map(|id| index.bytes_of(*id)).sum();
-            drop(index);
+            let bytes = dropped.iter().map(|id| self.bytes_of(*id)).sum();
             self.removed(dropped.len(), bytes);
         }
         let was_missing = self.missing.lock().remove(&space).is_some();
         if was_missing {
             self.tell_log();
+        }
+    }
+}
+
+impl Ahead<'_> {
+    /// Pages from the front that it is for.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+}
+
+impl Drop for Ahead<'_> {
+    fn drop(&mut self) {
+        if let Some(group) = &self.group {
+            let mut ahead = self.pending.ahead.lock();
+            ahead.retain(|other| !Arc::ptr_eq(other, group));
         }
     }
 }
@@ -351,8 +464,26 @@ fn shard_of(id: PageId) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::redo_file::{Checkpoint, LogGeometry};
     use crate::mtr::testing::{SPACE, TestPages};
     use crate::words::PageNo;
+
+    /// Nothing stays there.
+    struct NoLog;
+
+    impl LogBytes for NoLog {
+        fn geometry(&self) -> LogGeometry {
+            unreachable!("no entry is in the log")
+        }
+
+        fn checkpoint(&self) -> Option<Checkpoint> {
+            None
+        }
+
+        fn read(&self, _: Lsn, _: &mut [u8]) -> Result<()> {
+            unreachable!("no entry is in the log")
+        }
+    }
 
     /// A DROP right after a crash left the pages that waited in the list: no checkpoint passed them
     /// ever again, and the log filled up.
@@ -366,7 +497,7 @@ mod tests {
             let mtr = (Lsn(start), Lsn(start + 100));
             index.append(id, mtr, &[0; 4]);
         }
-        let pending = Arc::new(Pending::new(index, Origin::default()));
+        let pending = Arc::new(Pending::new(index, Arc::new(NoLog), Origin::default()));
         pages.ctx.pool.set_hook(pending.clone());
         assert_eq!((pending.count(), pending.oldest()), (2, Some(Lsn(20_000))));
         pages.ctx.pool.discard_space(SPACE);
@@ -392,7 +523,7 @@ mod tests {
             waits: true,
         };
         pages.ctx.spaces.note_absent(away, absent);
-        let pending = Arc::new(Pending::new(index, Origin::default()));
+        let pending = Arc::new(Pending::new(index, Arc::new(NoLog), Origin::default()));
         pending.set_log(pages.ctx.log.clone());
         pending.wait_for_files(&pages.ctx.spaces);
         pages.ctx.pool.set_hook(pending.clone());

@@ -35,8 +35,8 @@ pub struct ScanOptions {
 
 /// The first chunk is smaller by so many bits, since most logs end within it; the next ones grow.
 const SMALL_BITS: u32 = 6;
-/// Chunks that are read at once: while one is waited for, the device has the next.
-pub(super) const READS_AT_ONCE: usize = 2;
+/// Chunks that are read at once: a device with one read alone to do is idle half of the time.
+pub(super) const READS_AT_ONCE: usize = 4;
 
 pub(super) struct Pipeline<'l> {
     log: &'l dyn LogBytes,
@@ -55,6 +55,8 @@ struct State {
     depth: u64,
     reading: usize,
     buffers: Vec<AlignedBuf>,
+    /// Empty ones, for more stretches.
+    spare: Vec<Batch>,
     /// Read, by number, from `cut` on.
     chunks: BTreeMap<u64, Result<Chunk>>,
     /// Number of the next chunk to cut.
@@ -94,7 +96,7 @@ enum Next {
     Cut(u64, Cutter, Result<Chunk>),
     /// One whole lap was read.
     Ended(u64, Lsn),
-    Parse(Job),
+    Parse(Job, Batch),
     Merge(Box<(Parsed, Merger)>),
     Wait,
     Leave,
@@ -116,6 +118,7 @@ impl<'l> Pipeline<'l> {
             depth: 1,
             reading: 0,
             buffers: Vec::new(),
+            spare: Vec::new(),
             chunks: BTreeMap::new(),
             cut: 0,
             cutter: Some(Cutter::new(geometry, from)),
@@ -184,17 +187,19 @@ impl<'l> Pipeline<'l> {
             }
             Next::Cut(number, cutter, chunk) => self.cut(number, cutter, chunk),
             Next::Ended(number, end) => self.ended(number, end, None),
-            Next::Parse(job) => {
+            Next::Parse(job, batch) => {
                 let number = job.number;
-                let (parsed, buffer) = parse(job);
+                let (parsed, buffer) = parse(job, batch);
                 let mut state = self.parsed(number, parsed);
                 state.buffers.push(buffer);
                 state
             }
             Next::Merge(work) => {
-                let (parsed, mut merger) = *work;
-                let result = merger.add(parsed.batch, parsed.failure);
+                let (mut parsed, mut merger) = *work;
+                let result = merger.add(&mut parsed.batch, parsed.failure);
+                parsed.batch.clear();
                 let mut state = self.state.lock();
+                state.spare.push(parsed.batch);
                 state.merger = Some(merger);
                 state.merged += 1;
                 match result {
@@ -276,7 +281,7 @@ impl State {
             return next;
         }
         match self.stretches.pop_front() {
-            Some(job) => Next::Parse(job),
+            Some(job) => Next::Parse(job, self.spare.pop().unwrap_or_default()),
             None if self.alone => Next::Leave,
             None => Next::Wait,
         }
@@ -326,20 +331,13 @@ impl State {
 }
 
 /// Checks and parses the mini-transactions of a stretch, up to the first torn one: there the log ends.
-fn parse(job: Job) -> (Parsed, AlignedBuf) {
-    let (batch, failure) = match Batch::with_room(job.stretch.len()) {
-        Ok(batch) => (batch, None),
-        Err(error) => (Batch::default(), Some(error)),
-    };
+fn parse(job: Job, batch: Batch) -> (Parsed, AlignedBuf) {
     let mut parsed = Parsed {
         batch,
         end: job.end,
         last: job.last,
-        failure,
+        failure: None,
     };
-    if parsed.failure.is_some() {
-        return (parsed, job.stretch.into_buffer());
-    }
     for (start, end, mtr) in job.stretch.mtrs() {
         let Some(records) = sound_records(mtr) else {
             (parsed.end, parsed.last) = (start, true);
@@ -350,7 +348,6 @@ fn parse(job: Job) -> (Parsed, AlignedBuf) {
             break;
         }
     }
-    parsed.batch.chunk.finish();
     (parsed, job.stretch.into_buffer())
 }
 

@@ -9,8 +9,9 @@ use crate::format::redo_file::{Checkpoint, LogGeometry};
 use crate::redo::LogFile;
 use crate::words::{Error, Lsn, Result, SpaceId};
 
-/// What the log is read through, by several threads at once.
-pub trait LogBytes: Sync {
+/// What the log is read through, by several threads at once: in the pass, and again for records that
+/// stayed there.
+pub trait LogBytes: Send + Sync {
     /// Where LSNs stand.
     fn geometry(&self) -> LogGeometry;
 

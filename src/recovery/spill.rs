@@ -1,7 +1,7 @@
-//! Records that memory does not hold: a file beside the log, there until the last page is up to date.
+//! Entries that memory does not hold: a file beside the log, there until the last page is up to date.
 //!
-//! When the records in memory reach their limit, all of them go to the file, sorted by page: each page
-//! that has some gets one *piece* there. A page is then brought up from its pieces, oldest first, and
+//! When the chains in memory reach their limit, all of them go to the file, sorted by page: each page
+//! that has one gets one *piece* there. A page is then brought up from its pieces, oldest first, and
 //! from what memory has. The file is never synced: after a crash the log is read again.
 
 use crate::os::{File, OpenMode, Vfs};
@@ -47,7 +47,7 @@ impl SpillPlace {
     }
 }
 
-/// One page's records of one spill.
+/// One page's chain at one spill.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     offset: u64,
@@ -126,7 +126,7 @@ impl Spill {
         let written = self.file.write_at(&self.buffer, self.written);
         written.map_err(|error| {
             Error::invalid(format!(
-                "recovery keeps log records in {}: {error}; make room there, or start with a larger \
+                "recovery keeps what it found in the redo log in {}: {error}; make room there, or start with a larger \
                  innodb_buffer_pool_size",
                 self.place.path
             ))
@@ -136,18 +136,27 @@ impl Spill {
         Ok(())
     }
 
-    /// A page's pieces from `first` on.
-    pub(super) fn page(&self, first: u32) -> SpilledPage {
-        let mut pieces = Vec::new();
-        let mut at = first;
+    /// Shows `each` the pieces of a page from `first` on.
+    ///
+    /// Errors: those of `each`; what reading gives; `Corrupt` if these are not the bytes that were
+    /// written.
+    pub(super) fn visit(
+        &self,
+        first: u32,
+        each: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let (mut at, mut bytes) = (first, Vec::new());
         while let Some(piece) = self.pieces.get(at as usize) {
-            pieces.push(*piece);
+            bytes.resize(piece.len as usize, 0);
+            self.file.read_at(&mut bytes, piece.offset)?;
+            if crc32c::crc32c(&bytes) != piece.checksum {
+                let why = "recovery's index reads back as other bytes; restart";
+                return Err(Error::corrupt_bytes(why).in_file(self.file.path()));
+            }
+            each(&bytes)?;
             at = piece.next;
         }
-        SpilledPage {
-            file: self.file.clone(),
-            pieces,
-        }
+        Ok(())
     }
 
     /// Bytes of memory.
@@ -161,33 +170,5 @@ impl Drop for Spill {
         if let Err(error) = self.place.vfs.remove(&self.place.path) {
             log::warn!("{error}; the file is of no use and may be removed");
         }
-    }
-}
-
-/// Where a page's records stand that memory does not hold.
-#[derive(Debug)]
-pub struct SpilledPage {
-    file: Arc<dyn File>,
-    pieces: Vec<Piece>,
-}
-
-impl SpilledPage {
-    /// The records' entries, oldest first.
-    ///
-    /// Errors: what reading gives; `Corrupt` if these are not the bytes that were written.
-    pub fn read(&self) -> Result<Vec<u8>> {
-        let total = self.pieces.iter().map(|piece| piece.len as usize).sum();
-        let mut bytes = vec![0; total];
-        let mut at = 0;
-        for piece in &self.pieces {
-            let part = &mut bytes[at..at + piece.len as usize];
-            self.file.read_at(part, piece.offset)?;
-            if crc32c::crc32c(part) != piece.checksum {
-                let why = "log records of recovery read back as other bytes; restart";
-                return Err(Error::corrupt_bytes(why).in_file(self.file.path()));
-            }
-            at += part.len();
-        }
-        Ok(bytes)
     }
 }

@@ -55,7 +55,32 @@ impl Sweep {
     ) -> Result<()> {
         let mut own = Swept::default();
         let pages_max = (RUN_BYTES / ctx.page_size()).max(1);
-        let mut run = self.take_run(pages_max);
+        loop {
+            let mut run = self.take_run(pages_max);
+            if run.is_empty() {
+                break;
+            }
+            while !run.is_empty() {
+                let ahead = pending.read_ahead(run);
+                let (part, rest) = run.split_at(ahead.count());
+                self.bring_up(ctx, pending, part, wait_for_frames, &mut own)?;
+                run = rest;
+            }
+        }
+        self.swept.lock().add(own);
+        pending.shrink();
+        Ok(())
+    }
+
+    /// Brings up pages whose records are at hand.
+    fn bring_up(
+        &self,
+        ctx: &PageCtx,
+        pending: &Pending,
+        mut run: &[PageId],
+        wait_for_frames: &dyn Fn() -> bool,
+        own: &mut Swept,
+    ) -> Result<()> {
         while !run.is_empty() {
             let mut failed = Vec::new();
             let read = ctx.pool.read_run(run, |id, result| {
@@ -67,21 +92,17 @@ impl Sweep {
                 Err(Error::BufferPoolFull) if wait_for_frames() => continue,
                 read => read?,
             };
-            for &id in &run[..dealt_with] {
+            let (done, rest) = run.split_at(dealt_with);
+            for &id in done {
                 let result = match failed.iter().position(|(other, _)| *other == id) {
                     Some(at) => Err(failed.swap_remove(at).1),
                     None => settle(ctx, pending, id, wait_for_frames),
                 };
-                self.note(ctx, pending, id, result, &mut own)?;
+                self.note(ctx, pending, id, result, own)?;
             }
             pending.say_progress();
-            run = match &run[dealt_with..] {
-                [] => self.take_run(pages_max),
-                rest => rest,
-            };
+            run = rest;
         }
-        self.swept.lock().add(own);
-        pending.shrink();
         Ok(())
     }
 

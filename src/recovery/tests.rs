@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::index::RedoIndex;
 use super::pipeline::ScanOptions;
+use super::readback::{Buffers, Excerpt, add_spans, bring_up, visit_records};
 use super::scan::{LogBytes, LogScan, scan, scan_into as scan_with};
 use super::spill::SpillPlace;
 use crate::format::redo_encode::{Encoder, finish};
@@ -171,32 +172,42 @@ fn plain(log: &Log, from: Lsn) -> (Plain, Lsn) {
     }
 }
 
-fn indexed(scan: &LogScan) -> Plain {
+/// The same as the index has it, what stayed in the log read from there: page by page, or ahead for
+/// several pages.
+fn indexed(log: &dyn LogBytes, scan: &LogScan) -> Plain {
     let index = &scan.index;
-    let of_page = |id: PageId| -> Vec<_> {
-        let spilled = index.spilled(id);
-        let spilled = spilled.map_or(Vec::new(), |spilled| spilled.read().unwrap());
-        let mtrs = index.of_page(id, &spilled).map(|mtr| {
-            let text = |record: Record<'_>| match record {
-                Record::Page(found, op) if found == id => format!("{op:?}"),
-                other => panic!("{other:?} in the entries of {id}"),
-            };
-            let ops: Vec<String> = mtr
-                .records()
-                .map(|parsed| text(parsed.unwrap().record))
-                .collect();
-            (mtr.start, mtr.end, ops)
-        });
-        mtrs.collect()
-    };
     let pages = index.pages_sorted();
+    let buffers = Arc::new(Buffers::new());
+    let mut spans = Vec::new();
+    for &id in pages.iter().step_by(2) {
+        add_spans(index, id, Lsn(0), &mut spans).unwrap();
+    }
+    spans.sort_unstable();
+    let ahead = Excerpt::read(log, &spans, &buffers).unwrap().0;
+    let of_page = |id: PageId, ahead: Option<&Excerpt>| -> Vec<(Lsn, Lsn, Vec<String>)> {
+        let mut mtrs = Vec::new();
+        let mut each = |start, end, records: &[u8]| {
+            let ops = Records::new(records).filter_map(|parsed| match parsed.unwrap().record {
+                Record::Page(found, op) if found == id => Some(format!("{op:?}")),
+                _ => None,
+            });
+            mtrs.push((start, end, ops.collect()));
+            Ok(())
+        };
+        visit_records((index, log), id, Lsn(0), (ahead, &buffers), &mut each).unwrap();
+        mtrs
+    };
     for &id in &pages {
-        let mtrs = of_page(id);
+        let mtrs = of_page(id, Some(&ahead));
+        assert_eq!(mtrs, of_page(id, None));
         assert_eq!(index.oldest(id), Some(mtrs[0].0));
         assert_eq!(index.newest(id), Some(mtrs.last().unwrap().1));
         assert_eq!(index.rebuilds(id), mtrs[0].2[0] == "Init");
     }
-    pages.into_iter().map(|id| (id, of_page(id))).collect()
+    pages
+        .into_iter()
+        .map(|id| (id, of_page(id, None)))
+        .collect()
 }
 
 #[test]
@@ -242,7 +253,7 @@ fn a_stock_log_read_from_any_of_its_checkpoints_yields_the_records_by_page() {
             .into_iter()
             .filter(|(id, _)| !deleted(id))
             .collect();
-        assert_eq!(indexed(&scan), expected);
+        assert_eq!(indexed(&log, &scan), expected);
         scan.check_names(|space| space.0 == 1 || space.0 == 2)
             .unwrap();
         sizes += scan
@@ -308,7 +319,7 @@ fn a_log_that_wrapped_is_read_to_its_logical_end() {
         let scan = scan(&log).unwrap();
         assert_eq!(scan.end, log.lsn);
         let (expected, _) = plain(&log, scan.checkpoint.lsn);
-        assert_eq!(indexed(&scan), expected);
+        assert_eq!(indexed(&log, &scan), expected);
         scan.check_names(|_| false).unwrap();
         assert!(scan.index.bytes() > 0);
     }
@@ -331,8 +342,8 @@ fn records_that_memory_does_not_hold_are_found_in_the_file() {
         let limit = 1000 + 200 * seed as usize;
         let scan = scan_into(&log, RedoIndex::with_limit(limit, Some(place))).unwrap();
         let (expected, _) = plain(&log, scan.checkpoint.lsn);
-        assert_eq!(indexed(&scan), expected);
-        let spilled = |&id: &PageId| scan.index.spilled(id).is_some();
+        assert_eq!(indexed(&log, &scan), expected);
+        let spilled = |&id: &PageId| scan.index.is_spilled(id);
         let count = scan
             .index
             .pages_sorted()
@@ -361,15 +372,43 @@ fn spilled_records_that_changed_are_an_error() {
     let file = sim.open(path, OpenMode::WRITE).unwrap();
     let zeros = vec![0; file.size().unwrap() as usize];
     file.write_at(&zeros, 0).unwrap();
-    let spilled = |id| scan.index.spilled(id);
     let mut pages = 0;
-    for spilled in scan.index.pages().filter_map(spilled) {
-        let error = spilled.read().unwrap_err();
+    for id in scan.index.pages().filter(|id| scan.index.is_spilled(*id)) {
+        let error = scan.index.visit(id, &mut |_| Ok(())).unwrap_err();
         assert!(matches!(error, Error::Corrupt(_)), "{error}");
         assert!(error.to_string().contains(path), "{error}");
         pages += 1;
     }
     assert!(pages > 3, "{pages} pages are in the file");
+}
+
+#[test]
+fn records_that_changed_in_the_log_are_an_error() {
+    let mut log = random_log(5, 2);
+    let scan = scan(&log).unwrap();
+    let mut spans = Vec::new();
+    for id in scan.index.pages_sorted() {
+        add_spans(&scan.index, id, Lsn(0), &mut spans).unwrap();
+    }
+    spans.sort_unstable();
+    spans.dedup();
+    assert!(spans.len() > 5, "{} of them stay in the log", spans.len());
+    for &(start, _) in &spans {
+        let offset = log.geometry.offset(Lsn(start.0 + 3)) as usize;
+        log.bytes[offset] ^= 1;
+    }
+    let mut pages = 0;
+    for id in scan.index.pages_sorted() {
+        let mut own = Vec::new();
+        add_spans(&scan.index, id, Lsn(0), &mut own).unwrap();
+        if own.is_empty() {
+            continue;
+        }
+        let error = bring_up(&scan.index, &log, id, &mut vec![0; 16384]).unwrap_err();
+        assert!(error.to_string().contains("other bytes"), "{error}");
+        pages += 1;
+    }
+    assert!(pages > 3, "{pages} pages have records there");
 }
 
 #[test]
@@ -403,7 +442,7 @@ fn a_damaged_tail_ends_the_log_earlier_and_never_panics() {
             Ok(scan) => {
                 assert!(scan.end <= at && scan.end < end);
                 let (expected, _) = plain(&log, checkpoint.lsn);
-                assert_eq!(indexed(&scan), expected);
+                assert_eq!(indexed(&log, &scan), expected);
             }
             Err(Error::Corrupt(_)) => assert!(at < Lsn(checkpoint.end_lsn.0 + 200)),
             Err(other) => panic!("{other}"),
@@ -548,20 +587,20 @@ fn a_truncated_undo_tablespace_forgets_its_records() {
 }
 
 /// All that a scan finds, or the text of its error.
-fn found(result: Result<LogScan>) -> std::result::Result<String, String> {
+fn found(log: &Log, result: Result<LogScan>) -> std::result::Result<String, String> {
     let scan = result.map_err(|error| error.to_string())?;
     let head = (scan.checkpoint, scan.end, scan.clean, scan.mtr_count);
     let files = scan.index.files();
     let unnamed: Vec<_> = scan.index.unnamed().collect();
     Ok(format!(
         "{head:?} {files:?} {unnamed:?} {:?}",
-        indexed(&scan)
+        indexed(log, &scan)
     ))
 }
 
 /// Scans with several threads and with one, with chunks of several sizes; all find the same.
 fn same_however_it_is_read(log: &Log) {
-    let expected = found(scan(log));
+    let expected = found(log, scan(log));
     for (threads, chunk_bytes) in [(1, 700), (2, 300), (3, 1000), (4, 4096), (8, 20)] {
         let options = ScanOptions {
             threads,
@@ -569,7 +608,7 @@ fn same_however_it_is_read(log: &Log) {
             alone_bytes: 500,
         };
         let limit = RedoIndex::with_limit(usize::MAX, None);
-        let other = found(scan_with(log, limit, options));
+        let other = found(log, scan_with(log, limit, options));
         assert_eq!(
             other, expected,
             "{threads} threads, chunks of {chunk_bytes}"
@@ -617,8 +656,8 @@ fn every_cut_of_a_log_is_read_alike_by_one_thread_and_by_several() {
             let offset = log.geometry.offset(Lsn(lsn)) as usize;
             log.bytes[offset] = 0;
         }
-        let alone = found(scan(&log));
-        let several = found(scan_with(&log, RedoIndex::default(), small_chunks(3)));
+        let alone = found(&log, scan(&log));
+        let several = found(&log, scan_with(&log, RedoIndex::default(), small_chunks(3)));
         assert_eq!(alone, several, "cut at {end}");
     }
 }

@@ -2,21 +2,25 @@
 
 #include <stdio.h>
 
+/* What splitmix64 makes of its state. */
+static uint64_t scramble(uint64_t z)
+{
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return z ^ z >> 31;
+}
+
+/* All dice walk the same circle in the same steps: neighbouring seeds start far from each other, so that
+   no thread repeats what another one draws. */
 void dice_seed(dice *d, uint64_t seed)
 {
-    d->state = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
-    for (int i = 0; i < 4; i++)
-        draw_bits(d);
+    d->state = scramble(scramble(seed + 1) + 1);
 }
 
 /* splitmix64 */
 uint64_t draw_bits(dice *d)
 {
-    uint64_t z = d->state += UINT64_C(0x9E3779B97F4A7C15);
-
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
+    return scramble(d->state += UINT64_C(0x9E3779B97F4A7C15));
 }
 
 int draw(dice *d, int low, int high)

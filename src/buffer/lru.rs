@@ -6,6 +6,10 @@
 //! frame at the tail of old, moves it to the head of young, and a frame that sinks from young to
 //! old while hot gets a second round. So a hit takes no latch, and a scan, whose pages are used
 //! for less than `old_time` after their first use, never becomes hot.
+//!
+//! Where pages leave old sooner than that after they came, none could become hot, and young would keep
+//! for ever what was hot when the pool filled: the time is then a part of that for which pages stay
+//! (`Turn`).
 
 use super::frame::{Frame, Place};
 use super::list::{List, LruLinks};
@@ -17,8 +21,18 @@ pub(super) const HOT: u8 = 2;
 /// Frames that sink from young to old in one step at most.
 const SINK_MAX: usize = 64;
 
+/// Of the time for which a page stays in old, the part after which a use makes it hot, if that is
+/// sooner than `old_time`.
+const YOUNG_PART: u32 = 2;
+/// But at least so many ticks: one access touches a page more than once.
+const HOT_AFTER_MIN: u32 = 2;
+
 pub(super) struct Lru {
     lists: Mutex<Lists>,
+    /// innodb_old_blocks_time, in ticks.
+    old_ticks: AtomicU32,
+    /// Ticks after its first use at which a page becomes hot.
+    hot_after: AtomicU32,
     /// `Lists::limit`.
     frame_count: AtomicU32,
 }
@@ -33,8 +47,18 @@ pub(super) struct Lists {
     withdrawn: u32,
     young: List<LruLinks>,
     old: List<LruLinks>,
+    turn: Turn,
     /// Frames of the free list that are promised to running mini-transactions.
     pub(super) promised: usize,
+}
+
+/// While as many pages leave old as are in it: that is how long one stays there.
+struct Turn {
+    /// The tick at which it began.
+    began: u32,
+    left: usize,
+    /// Ticks of the turn before.
+    length: u32,
 }
 
 /// Counts for status.
@@ -47,7 +71,7 @@ pub(super) struct LruCounts {
 
 impl Lru {
     /// The first `frame_count` frames are free.
-    pub(super) fn new(frame_count: u32) -> Lru {
+    pub(super) fn new(frame_count: u32, old_ticks: u32) -> Lru {
         Lru {
             lists: Mutex::new(
                 Rank::Lru,
@@ -58,9 +82,16 @@ impl Lru {
                     withdrawn: 0,
                     young: List::new(),
                     old: List::new(),
+                    turn: Turn {
+                        began: 0,
+                        left: 0,
+                        length: u32::MAX,
+                    },
                     promised: 0,
                 },
             ),
+            old_ticks: AtomicU32::new(old_ticks),
+            hot_after: AtomicU32::new(old_ticks),
             frame_count: AtomicU32::new(frame_count),
         }
     }
@@ -82,6 +113,33 @@ impl Lru {
         before
     }
 
+    /// Changes innodb_old_blocks_time, in ticks.
+    pub(super) fn set_old_ticks(&self, ticks: u32) {
+        self.old_ticks.store(ticks, Ordering::Relaxed);
+        let length = self.lock().turn.length;
+        self.turn_took(length);
+    }
+
+    /// Pages left; it is `tick` now.
+    pub(super) fn note_evicted(&self, lists: &mut Lists, count: usize, tick: u32) {
+        if let Some(length) = lists.turn(count, tick) {
+            self.turn_took(length);
+        }
+    }
+
+    fn turn_took(&self, length: u32) {
+        // Relaxed: which of two uses counts may be decided by what was true a moment ago.
+        let old_ticks = self.old_ticks.load(Ordering::Relaxed);
+        let hot_after = old_ticks.min((length / YOUNG_PART).max(HOT_AFTER_MIN));
+        self.hot_after.store(hot_after, Ordering::Relaxed);
+    }
+
+    /// A use of a page at `tick`: the hit path.
+    #[inline]
+    pub(super) fn touch(&self, frame: &Frame, tick: u32) {
+        touch(frame, tick, self.hot_after.load(Ordering::Relaxed));
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, Lists> {
         self.lists.lock()
     }
@@ -96,14 +154,13 @@ impl Lru {
     }
 }
 
-/// A use of a page: the hit path. `tick` is coarse time, `old_ticks` the time after its first use
-/// during which further uses say nothing.
+/// `tick` is coarse time, `hot_after` the time after its first use during which further uses say nothing.
 #[inline]
-pub(super) fn touch(frame: &Frame, tick: u32, old_ticks: u32) {
+fn touch(frame: &Frame, tick: u32, hot_after: u32) {
     match frame.heat.load(Ordering::Relaxed) {
         HOT => {}
         USED => {
-            if tick.wrapping_sub(frame.first_use.load(Ordering::Relaxed)) >= old_ticks {
+            if tick.wrapping_sub(frame.first_use.load(Ordering::Relaxed)) >= hot_after {
                 frame.heat.store(HOT, Ordering::Relaxed);
             }
         }
@@ -122,6 +179,21 @@ impl Lists {
         self.old.push_head(frames, at);
         frames[at as usize].set_place(Place::Old);
         self.rebalance(frames);
+    }
+
+    /// `count` pages left; the ticks of the turn that ends with them, if one does.
+    fn turn(&mut self, count: usize, tick: u32) -> Option<u32> {
+        self.turn.left += count;
+        if self.turn.left < self.old.len() {
+            return None;
+        }
+        let length = tick.wrapping_sub(self.turn.began);
+        self.turn = Turn {
+            began: tick,
+            left: 0,
+            length,
+        };
+        Some(length)
     }
 
     /// Takes a frame out of whatever list it is on.

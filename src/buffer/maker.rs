@@ -1,4 +1,7 @@
-//! Free frames ahead of need: the pool's side of the thread that makes them.
+//! Free frames ahead of need: the pool's side of the threads that make them.
+//!
+//! One evicts and waits for nothing, so that frames are had from clean pages while a batch is on its way
+//! to the files; it wakes the other one, which writes.
 //!
 //! Two reserves. Frames of the free list: who takes one below the low-water mark wakes the maker,
 //! which evicts clean pages from the cold end up to the high-water mark. And the cold end itself:
@@ -52,6 +55,16 @@ impl Pool {
         self.maker_wanted.set();
     }
 
+    /// Sleeps until pages at the cold end should be written, at most `timeout`.
+    pub fn wait_for_cold_work(&self, timeout: Duration) {
+        self.cold_writer_wanted.wait(timeout);
+    }
+
+    /// Wakes the thread that writes at the cold end.
+    pub fn wake_cold_writer(&self) {
+        self.cold_writer_wanted.set();
+    }
+
     /// High-water mark: frames that the maker has at hand when it rests.
     pub fn free_frames_target(&self) -> usize {
         self.scan_depth
@@ -71,9 +84,33 @@ impl Pool {
     }
 
     /// Frames at the cold end that should be clean.
-    fn cold_depth(&self) -> usize {
+    pub(super) fn cold_depth(&self) -> usize {
         let part = (self.frame_count() / COLD_PART).max(COLD_MIN);
         part.min(self.scan_depth.load(Ordering::Relaxed).max(COLD_MIN))
+    }
+
+    /// Dirty pages at the cold end that are worth a batch though no frame is short.
+    fn worth_writing(&self) -> usize {
+        self.batch_pages().min(self.cold_depth() / 2)
+    }
+
+    /// Brings the free list up to the high-water mark by evicting clean pages; waits for nothing. True
+    /// if pages at the cold end should be written: they fill a batch, or frames are short without it.
+    pub fn evict_ahead(&self) -> bool {
+        let mut depth = self.cold_depth();
+        loop {
+            let short = self.free_frames_short();
+            let found = self.look_at_cold_end(short, depth);
+            let dirty = found.dirty.len();
+            if self.evict_frames(found.clean) >= short {
+                return dirty >= self.worth_writing();
+            }
+            // A clean page that is somewhat warmer goes rather than that somebody waits for a write.
+            if depth >= self.frame_count() / 2 {
+                return true;
+            }
+            depth *= 4;
+        }
     }
 
     /// Brings the free list up to the high-water mark, and writes what is dirty at the cold end if it
@@ -82,7 +119,7 @@ impl Pool {
     /// Errors: as `flush_oldest`.
     pub fn make_free_frames(&self, write_max: usize) -> Result<FlushReport> {
         let mut report = FlushReport::default();
-        let ahead = self.batch_pages().min(self.cold_depth() / 2);
+        let ahead = self.worth_writing();
         let mut depth = self.cold_depth();
         loop {
             let short = self.free_frames_short();

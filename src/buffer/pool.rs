@@ -8,7 +8,7 @@ use super::frame::{FLAG_FREED, Frame, Load, NO_PAGE};
 use super::guard::{Mode, PageGuard, Pin};
 use super::guide::Guides;
 use super::hook::PageLoaded;
-use super::lru::{self, Lru};
+use super::lru::Lru;
 use super::read_ahead::ReadAhead;
 use super::region::{Array, Region};
 use super::resize::Resizer;
@@ -74,7 +74,7 @@ pub(super) const FRAMES_MIN: usize = 64;
 /// Most frames: their numbers and those of the table's buckets have 32 bits.
 const FRAMES_MAX: usize = 1 << 31;
 /// Length of a tick of the coarse clock.
-const TICK_MS: u32 = 64;
+const TICK_MS: u32 = 1;
 
 /// The buffer pool.
 pub struct Pool {
@@ -95,8 +95,6 @@ pub struct Pool {
     frozen_why: Once<Box<str>>,
     /// Coarse time, for the LRU.
     tick: AtomicU32,
-    /// `PoolConfig::old_blocks_time_ms` in ticks.
-    old_ticks: AtomicU32,
     /// `PoolConfig::free_frames_target`.
     pub(super) scan_depth: AtomicUsize,
     started: std::time::Instant,
@@ -106,6 +104,8 @@ pub struct Pool {
     pub(super) cleaner_wanted: Event,
     /// Set when free frames should be made now.
     pub(super) maker_wanted: Event,
+    /// Set when pages at the cold end should be written now.
+    pub(super) cold_writer_wanted: Event,
     /// A maker of free frames runs: who needs one may wait for it instead of writing pages itself.
     pub(super) maker_runs: AtomicBool,
     pub(super) counters: Counters,
@@ -201,7 +201,10 @@ impl Pool {
             guides: Guides::new(bytes_max / config.page_size, config.page_size),
             frames: memory.frames,
             resizer: Resizer::new(config.bytes),
-            lru: Lru::new(frame_count as u32),
+            lru: Lru::new(
+                frame_count as u32,
+                config.old_blocks_time_ms.div_ceil(TICK_MS),
+            ),
             flush_list: FlushList::new(),
             flusher: Flusher::new(),
             read_ahead: ReadAhead::new(),
@@ -211,12 +214,12 @@ impl Pool {
             frozen: AtomicBool::new(false),
             frozen_why: Once::new(),
             tick: AtomicU32::new(0),
-            old_ticks: AtomicU32::new(config.old_blocks_time_ms.div_ceil(TICK_MS)),
             scan_depth: AtomicUsize::new(config.free_frames_target),
             started: std::time::Instant::now(),
             frame_available: Signal::new(),
             cleaner_wanted: Event::new(),
             maker_wanted: Event::new(),
+            cold_writer_wanted: Event::new(),
             maker_runs: AtomicBool::new(false),
             counters: Counters::default(),
         })
@@ -290,6 +293,7 @@ impl Pool {
         self.frame_available.raise();
         self.cleaner_wanted.set();
         self.maker_wanted.set();
+        self.cold_writer_wanted.set();
     }
 
     /// The thread passes a crash point.
@@ -373,15 +377,13 @@ impl Pool {
 
     #[inline]
     pub(super) fn touch(&self, frame: &Frame) {
-        // Relaxed: settings, and a time that is coarse anyway.
-        let old_ticks = self.old_ticks.load(Ordering::Relaxed);
-        lru::touch(frame, self.tick.load(Ordering::Relaxed), old_ticks);
+        // Relaxed: a time that is coarse anyway.
+        self.lru.touch(frame, self.tick.load(Ordering::Relaxed));
     }
 
     /// Changes `PoolConfig::old_blocks_time_ms`.
     pub fn set_old_blocks_time(&self, ms: u32) {
-        self.old_ticks
-            .store(ms.div_ceil(TICK_MS), Ordering::Relaxed);
+        self.lru.set_old_ticks(ms.div_ceil(TICK_MS));
     }
 
     /// Changes `PoolConfig::free_frames_target`.
@@ -458,17 +460,19 @@ impl Pool {
         self.give_frames_back(&[at]);
     }
 
-    /// As `give_frame_back`.
+    /// As `give_frame_back`, for frames whose pages were evicted.
     pub(super) fn give_frames_back(&self, frames: &[u32]) {
         if frames.is_empty() {
             return;
         }
+        let tick = self.tick.load(Ordering::Relaxed);
         let mut lists = self.lru.lock();
         for &at in frames {
             lists.remove(&self.frames, at);
             self.frame(at).reset();
             lists.add_free(&self.frames, at);
         }
+        self.lru.note_evicted(&mut lists, frames.len(), tick);
         drop(lists);
         self.frame_available.raise();
     }

@@ -13,9 +13,8 @@ use super::pool::Pool;
 use crate::sync::atomic::Ordering;
 use crate::words::{Error, Result};
 
-/// Frames evicted in one go, and how far the cold end is searched for them.
+/// Frames evicted in one go.
 const EVICT_BATCH: usize = 8;
-const EVICT_DEPTH: usize = 100;
 /// Pages written in one go for a frame where no maker runs.
 const WRITE_BATCH: usize = 32;
 /// Attempts to get a frame under latches.
@@ -165,7 +164,7 @@ impl Pool {
     pub(super) fn make_room(&self, need: &mut Need) -> Result<()> {
         self.check_running()?;
         let wanted = need.frames.max(EVICT_BATCH);
-        if self.evict(wanted, EVICT_DEPTH) > 0 {
+        if self.evict(wanted, self.cold_depth()) > 0 {
             return Ok(());
         }
         let since = match need.since {

@@ -1,4 +1,4 @@
-//! The thread that keeps free frames at hand (buffer/maker.rs says how).
+//! The threads that keep free frames at hand (buffer/maker.rs says how).
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const RETRY: Duration = Duration::from_millis(100);
 /// Pages written in one go, at most.
 const WRITE_MAX: u64 = 20_000;
 
-/// The maker and what ends it.
+/// The maker, the writer at the cold end, and what ends them.
 pub(super) struct Maker {
     ctx: Arc<PageCtx>,
     settings: Arc<Settings>,
@@ -31,19 +31,36 @@ impl Maker {
         }
     }
 
-    /// Ends `run` soon.
+    /// Ends `run` and `write` soon.
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.ctx.pool.wake_maker();
+        self.ctx.pool.wake_cold_writer();
     }
 
-    /// The thread's body.
+    fn stops(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    /// The body of the thread that evicts.
     pub(super) fn run(&self) {
         let pool = &self.ctx.pool;
         pool.set_maker_runs(true);
-        while !self.stop.load(Ordering::Acquire) {
+        while !self.stops() && pool.check_running().is_ok() {
             pool.wait_for_maker_work(REST);
-            if self.stop.load(Ordering::Acquire) {
+            if !self.stops() && pool.evict_ahead() {
+                pool.wake_cold_writer();
+            }
+        }
+        pool.set_maker_runs(false);
+    }
+
+    /// The body of the thread that writes. Without it nobody may wait for the other one.
+    pub(super) fn write(&self) {
+        let pool = &self.ctx.pool;
+        while !self.stops() {
+            pool.wait_for_cold_work(REST);
+            if self.stops() {
                 break;
             }
             let write_max = self.settings.uint(ids::IO_CAPACITY_MAX).min(WRITE_MAX);
@@ -58,6 +75,6 @@ impl Maker {
                 }
             }
         }
-        pool.set_maker_runs(false);
+        self.stop();
     }
 }

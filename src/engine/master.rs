@@ -67,6 +67,8 @@ impl Background {
         let this = self.clone();
         threads.start("xt_maker", move || this.maker.run())?;
         let this = self.clone();
+        threads.start("xt_cold_writer", move || this.maker.write())?;
+        let this = self.clone();
         threads.start("xt_log", move || this.flush_log_now_and_then())?;
         self.set_read_ahead();
         for _ in 0..self.settings.uint(ids::READ_IO_THREADS) {

@@ -136,6 +136,29 @@ fn clean_pages_go_without_a_write_and_dirty_ones_are_written_in_a_batch() {
 }
 
 #[test]
+fn clean_pages_go_while_dirty_ones_wait_for_their_writes() {
+    let sim = SimVfs::new();
+    let pages = setup(&sim);
+    let pool = &pages.ctx.pool;
+    fill(&pages, SPACE, 0);
+    pool.flush_all().expect("flush");
+    // Dirty as far as anybody looks at first; those behind are clean.
+    for page in 3..80 {
+        change(&pages, id(SPACE, page));
+    }
+    let before = sim.calls();
+    assert!(pool.evict_ahead(), "a batch has gathered, nobody is told");
+    assert_eq!(pool.counts().free, pool.free_frames_target());
+    assert_eq!(sim.calls(), before, "the one who evicts waits for a device");
+    // Who finds no free frame looks as far.
+    for page in 80..=FRAMES as u32 {
+        change(&pages, id(SPACE, page % 80 + 80));
+    }
+    pool.make_free_frames(1000).expect("frames");
+    assert!(!pool.evict_ahead(), "all is written");
+}
+
+#[test]
 fn pages_that_cannot_be_written_do_not_keep_others_from_going() {
     let sim = SimVfs::new();
     let pages = setup(&sim);

@@ -191,6 +191,35 @@ fn a_hot_page_stays_while_a_scan_passes() {
 }
 
 #[test]
+fn a_page_that_is_used_again_and_again_stays_though_pages_leave_soon() {
+    let pages = TestPages::new(P, 64, 400);
+    for page in 3..400 {
+        let mut mtr = pages.mtr();
+        mtr.create(pages.id(page), Rank::IndexPage).expect("a page");
+        mtr.commit();
+    }
+    let pool = &pages.ctx.pool;
+    pool.flush_all().expect("flush");
+    let use_page = |page: u32| {
+        retry(&pages.ctx, None, |mtr| {
+            mtr.get(pages.id(page), Mode::S, Rank::IndexPage).map(drop)
+        })
+        .expect("a read");
+    };
+    // No page that came lately stays for as long as innodb_old_blocks_time.
+    let mut misses = 0;
+    for (i, page) in (10..400).cycle().take(780).enumerate() {
+        use_page(page);
+        if i % 5 == 0 {
+            misses += usize::from(!pool.contains(pages.id(3)));
+            use_page(3);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    assert!(misses < 20, "{misses} of 156");
+}
+
+#[test]
 fn a_full_pool_is_an_error_and_not_a_hang() {
     let pages = TestPages::new(P, 64, 100);
     for page in 3..80 {

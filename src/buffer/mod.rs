@@ -16,7 +16,7 @@
 //!
 //! Latches: page latches by the caller's rank; FlushShard, Lru, PageTableShard inside, one at a time.
 //! Crash:   doublewrite.rs (torn pages), flush.rs (order of writes and syncs).
-//! Read:    pool.rs, read.rs, guard.rs, frame.rs, table.rs, guide.rs, sight.rs, lru.rs, supply.rs,
+//! Read:    pool.rs, read.rs, guard.rs, frame.rs, table.rs, guide.rs, sight.rs, spots.rs, lru.rs, supply.rs,
 //!          maker.rs, flush_list.rs, flush.rs, neighbors.rs, doublewrite.rs, read_ahead.rs, read_run.rs, resize.rs,
 //!          stall.rs.
 
@@ -40,6 +40,7 @@ mod read_run;
 mod region;
 mod resize;
 mod sight;
+mod spots;
 mod stall;
 mod supply;
 mod table;
@@ -50,4 +51,5 @@ pub use guard::{Mode, PageGuard, Pin, Stamp, UPDATE_RANGE};
 pub use guide::{Draft, SHARED_MAX, Sight, Told, WINDOW, Want, big_endian};
 pub use hook::PageLoaded;
 pub use pool::{Pool, PoolConfig, PoolCounts};
+pub use spots::KeyHash;
 pub use supply::FrameCredit;

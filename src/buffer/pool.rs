@@ -12,6 +12,7 @@ use super::lru::Lru;
 use super::read_ahead::ReadAhead;
 use super::region::{Array, Region};
 use super::resize::Resizer;
+use super::spots::Spots;
 use super::table::{Found, Table};
 use crate::redo::Log;
 use crate::space::Registry;
@@ -84,6 +85,7 @@ pub struct Pool {
     pub(super) resizer: Resizer,
     pub(super) table: Table,
     pub(super) guides: Guides,
+    pub(super) spots: Spots,
     pub(super) lru: Lru,
     pub(super) flush_list: FlushList,
     pub(super) flusher: Flusher,
@@ -116,6 +118,7 @@ struct Memory {
     region: Region,
     frames: Array<Frame>,
     table: Table,
+    spots: Spots,
 }
 
 impl Memory {
@@ -140,7 +143,10 @@ impl Memory {
     fn ranges(page_size: usize, frame_count: usize, max: usize) -> Result<Memory> {
         let frames = Array::reserve(max)?;
         frames.commit(frame_count)?;
+        let spots = Spots::reserve(max)?;
+        spots.commit(frame_count)?;
         Ok(Memory {
+            spots,
             region: Region::reserve(page_size, max)?,
             frames,
             table: Table::new(frame_count, max)?,
@@ -198,6 +204,7 @@ impl Pool {
             config,
             region: memory.region,
             table: memory.table,
+            spots: memory.spots,
             guides: Guides::new(bytes_max / config.page_size, config.page_size),
             frames: memory.frames,
             resizer: Resizer::new(config.bytes),

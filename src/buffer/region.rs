@@ -8,7 +8,7 @@
 use std::ptr::NonNull;
 
 use crate::os::huge::{HUGE_PAGE_BYTES, prefer_huge_pages};
-use crate::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::words::{Error, Result};
 
 use super::frame::Frame;
@@ -192,6 +192,8 @@ pub(super) unsafe trait ZeroIsDefault: Default + Send + Sync {}
 
 // SAFETY: a number in memory, zero by default.
 unsafe impl ZeroIsDefault for AtomicU32 {}
+// SAFETY: as above.
+unsafe impl ZeroIsDefault for AtomicU64 {}
 // SAFETY: made of atomics only, each zero by default (`Frame::default`).
 unsafe impl ZeroIsDefault for Frame {}
 

@@ -113,6 +113,7 @@ impl Pool {
     fn grow(&self, frame_count: usize) -> Result<()> {
         let memory = self.region.commit(frame_count);
         let memory = memory.and_then(|()| self.frames.commit(frame_count));
+        let memory = memory.and_then(|()| self.spots.commit(frame_count));
         memory
             .and_then(|()| self.table.grow(&self.frames, frame_count))
             .map_err(|_| self.config.too_large(frame_count * self.page_size()))?;

@@ -4,11 +4,14 @@ use super::frame::{Frame, Load};
 use super::guard::{PageGuard, Pin};
 use super::guide::{Draft, Sight, Told, Want};
 use super::pool::Pool;
-use crate::sync::prefetch::prefetch_address;
+use super::spots::{self, KeyHash};
+use crate::sync::prefetch::{prefetch_address, prefetch_value};
 use crate::words::{PageId, Result};
 
 /// Of a cache line.
 const LINE_BYTES: usize = 64;
+/// Lines of a record that are asked for.
+const LINES_ASKED_FOR: usize = 4;
 
 impl Pool {
     /// The page as it is now, if it is in the pool and nobody changes it. It is not kept there.
@@ -91,6 +94,26 @@ impl Pool {
         Ok(found)
     }
 
+    /// Asks for what the search for a key in the child that a guide told of will look at: its frame, and the
+    /// record, if the spots that are there now tell where it stands.
+    #[inline]
+    pub fn expect_record(&self, told: &Told, hash: KeyHash) {
+        let Some(frame) = self.frames.get(told.hint as usize) else {
+            return;
+        };
+        prefetch_address(self.spots.address(told.hint, hash));
+        prefetch_value(frame);
+        self.expect_search(told.hint);
+        let version = frame.latch.version();
+        // Not believed: the first one that may be it.
+        if let Some(place) = self.spots.find(told.hint, version, hash, |_| true) {
+            let start = self.frame_ptr(told.hint).as_ptr().cast_const();
+            for line in 0..LINES_ASKED_FOR {
+                prefetch_address(start.wrapping_add(place + line * LINE_BYTES));
+            }
+        }
+    }
+
     /// Asks for what a search in the frame's page looks at first: page header and directory.
     #[inline]
     fn expect_search(&self, at: u32) {
@@ -110,6 +133,26 @@ impl PageGuard<'_> {
             page: self.id().to_u64(),
             version: self.frame().latch.version(),
         }
+    }
+
+    /// Where on this leaf, which is latched S, stands the record that `is_it` accepts, if its spots tell.
+    #[inline]
+    pub fn spot(&self, hash: KeyHash, is_it: impl FnMut(usize) -> bool) -> Option<usize> {
+        let version = self.frame().latch.version();
+        self.pool().spots.find(self.index(), version, hash, is_it)
+    }
+
+    /// True if this leaf of `count` records, which is latched S, was often searched as it is now. The
+    /// caller then writes its spots before he gives the latch back.
+    pub fn wants_spots(&self, count: usize) -> bool {
+        let version = self.frame().latch.version();
+        count <= spots::RECORDS_MAX && self.pool().spots.is_wanted(self.index(), version)
+    }
+
+    /// Writes the spots that are wanted.
+    pub fn write_spots(&self, records: impl Iterator<Item = (KeyHash, usize)>) {
+        let version = self.frame().latch.version();
+        self.pool().spots.write(self.index(), version, records);
     }
 
     /// True if the page, an inner one of a tree, was often visited without a guide.

@@ -1,12 +1,13 @@
 //! One record of a leaf by its whole key, for a reader that needs nothing else: guides lead to the leaf,
-//! and its latch is all that is held.
+//! its latch is all that is held, and spots lead to the record (T7).
 
 use super::Tree;
 use super::search::Guess;
-use crate::buffer::{Mode, PageGuard};
+use crate::buffer::{KeyHash, Mode, PageGuard};
 use crate::mtr::PageCtx;
 use crate::page::layout::{self, RecOffset};
-use crate::page::search::{SearchMode, search};
+use crate::page::record;
+use crate::page::search::{SearchMode, leading_plain, search};
 use crate::schema::Tuple;
 use crate::sync::Rank;
 use crate::words::Result;
@@ -45,9 +46,16 @@ impl Tree {
             return Ok(None);
         }
         let mode = SearchMode::LessOrEqual;
-        let latch = |id, told: &_| match ctx.pool.find_told(id, told)? {
-            Some(pin) => pin.latch(Mode::S, Rank::IndexPage).map(Some),
-            None => Ok(None),
+        let (count, bytes) = leading_plain(self.index(), self.index().fields.len(), key);
+        let hash = (count == key.len()).then(|| KeyHash::of(bytes));
+        let latch = |id, told: &_| {
+            if let Some(hash) = hash {
+                ctx.pool.expect_record(told, hash);
+            }
+            match ctx.pool.find_told(id, told)? {
+                Some(pin) => pin.latch(Mode::S, Rank::IndexPage).map(Some),
+                None => Ok(None),
+            }
         };
         let Some(leaf) = self.guided(&ctx.pool, key, mode, latch)? else {
             return Ok(None);
@@ -58,12 +66,35 @@ impl Tree {
         if !is_leaf || !leaf.is_checked() {
             return Ok(None);
         }
+        if let Some(hash) = hash {
+            let is_it = |at: usize| view.get(at..at + bytes.len()) == Some(bytes);
+            if let Some(at) = leaf.spot(hash, is_it) {
+                let rec = RecOffset(at as u16);
+                return Ok(Some(Point { leaf, rec }));
+            }
+        }
         let found = search(view, self.index(), key, mode, self.collations());
         let found = found.map_err(|error| self.named(error))?;
         if usize::from(found.low_match) != key.len() {
             return Ok(None);
         }
+        if hash.is_some() && leaf.wants_spots(layout::n_recs(view)) {
+            self.write_spots(&leaf, bytes.len());
+        }
         let rec = found.rec;
         Ok(Some(Point { leaf, rec }))
+    }
+
+    /// Tells where each record of a leaf stands whose key has its first `key_bytes` bytes.
+    #[cold]
+    fn write_spots(&self, leaf: &PageGuard<'_>, key_bytes: usize) {
+        let view = leaf.bytes();
+        // What is wrong with a record the search says.
+        let records = layout::records(view).map_while(|rec| rec.ok());
+        let whole = records.filter(|rec| !record::is_min_rec(view, *rec));
+        leaf.write_spots(whole.filter_map(|rec| {
+            let key = view.get(rec.at()..rec.at() + key_bytes)?;
+            Some((KeyHash::of(key), rec.at()))
+        }));
     }
 }

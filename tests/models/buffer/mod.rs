@@ -5,6 +5,8 @@
 mod frame;
 #[path = "../../../src/buffer/guide.rs"]
 mod guide;
+#[path = "../../../src/buffer/spots.rs"]
+mod spots;
 #[path = "../../../src/buffer/table.rs"]
 mod table;
 
@@ -39,6 +41,7 @@ use crate::sync::{Mode, Rank};
 use crate::words::{PageId, PageNo, SpaceId};
 use frame::{Frame, Load, NO_PAGE, WriteState};
 use guide::{Draft, Guides, Sight, Want};
+use spots::{KeyHash, Spots};
 use table::{Found, Table};
 
 /// So many need twice the buckets that a table has at least.
@@ -318,5 +321,59 @@ impl Tree {
         latch.unlock(Mode::Shared, Rank::None);
         self.guides.correct(&told, leaf as u32);
         still.then_some(keys >> key & 1 == 1)
+    }
+}
+
+/// A leaf whose records change their places: the content of its frame says which key stands at which.
+pub struct Leaf {
+    pool: Pool,
+    spots: Spots,
+}
+
+/// Records of a leaf stand at one of these for each key, in units of the content's bytes.
+const KEYS: u64 = 4;
+
+impl Leaf {
+    /// Key k stands at place 1 + k.
+    pub fn new() -> Leaf {
+        let leaf = Leaf {
+            pool: Pool::new(1),
+            spots: Spots::reserve(1).expect("plain memory"),
+        };
+        assert!(leaf.pool.bring(page(1), 0));
+        leaf.pool.content[0].store(0, Ordering::Relaxed);
+        leaf
+    }
+
+    fn place(content: u64, key: u64) -> usize {
+        1 + ((key + content) % KEYS) as usize
+    }
+
+    /// All records move, under X.
+    pub fn shift(&self) {
+        let frame = &self.pool.frames[0];
+        frame.latch.lock(Mode::Exclusive, Rank::None);
+        let content = self.pool.content[0].load(Ordering::Relaxed);
+        self.pool.content[0].store(content + 1, Ordering::Relaxed);
+        frame.latch.unlock(Mode::Exclusive, Rank::None);
+    }
+
+    /// A reader under S: asks the spots, which must tell the truth or nothing, and writes them when wanted.
+    /// True if they told.
+    pub fn read(&self, key: u64) -> bool {
+        let frame = &self.pool.frames[0];
+        frame.latch.lock(Mode::Shared, Rank::None);
+        let content = self.pool.content[0].load(Ordering::Relaxed);
+        let version = frame.latch.version();
+        let hash = |key: u64| KeyHash::of(&key.to_be_bytes());
+        let told = self.spots.find(0, version, hash(key), |_| true);
+        if let Some(place) = told {
+            assert_eq!(place, Leaf::place(content, key), "a spot of other bytes is believed");
+        } else if self.spots.is_wanted(0, version) {
+            let records = (0..KEYS).map(|key| (hash(key), Leaf::place(content, key)));
+            self.spots.write(0, version, records);
+        }
+        frame.latch.unlock(Mode::Shared, Rank::None);
+        told.is_some()
     }
 }

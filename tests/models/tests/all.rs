@@ -3,7 +3,7 @@
 //!
 //!     XTRADB_MODEL_RUNS=100000 cargo test --manifest-path tests/models/Cargo.toml
 
-use models::buffer::{Pool, Tree};
+use models::buffer::{Leaf, Pool, Tree};
 use models::lock::{LockTable, Outcome, RecordKind, RecordMode, Strength};
 use models::sync::raw::atomic::{AtomicU32, AtomicU64, Ordering};
 use models::sync::{Arc, Gate, GroupLock, Latch, Mode, Rank, Ring, Turn, Watermark};
@@ -168,6 +168,33 @@ fn a_descent_by_a_guide_ends_on_the_leaf_that_has_the_key() {
             .for_each(|task| task.join().expect("no panic"));
         tree.guide();
         assert_eq!(tree.has(2), Some(true), "nobody is in the way");
+    });
+}
+
+#[test]
+fn spots_tell_where_records_stand_now_or_nothing() {
+    check(1000, || {
+        let leaf = Arc::new(Leaf::new());
+        let readers = [1, 2].map(|key| {
+            let leaf = leaf.clone();
+            thread::spawn(move || {
+                for _ in 0..12 {
+                    leaf.read(key);
+                }
+            })
+        });
+        let changer = {
+            let leaf = leaf.clone();
+            thread::spawn(move || (0..2).for_each(|_| leaf.shift()))
+        };
+        readers
+            .into_iter()
+            .chain([changer])
+            .for_each(|task| task.join().expect("no panic"));
+        for _ in 0..12 {
+            leaf.read(3);
+        }
+        assert!(leaf.read(3), "nobody changes it, and it was read often");
     });
 }
 

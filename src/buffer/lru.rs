@@ -376,6 +376,19 @@ impl Lists {
         }
     }
 
+    /// Shows at most `count` frames from the hot end.
+    pub(super) fn walk_hot(&self, frames: &[Frame], count: usize, mut see: impl FnMut(&Frame)) {
+        let mut left = count;
+        for list in [&self.young, &self.old] {
+            let mut next = list.head();
+            while let Some(at) = next.filter(|_| left > 0) {
+                see(&frames[at as usize]);
+                next = List::<LruLinks>::next(frames, at);
+                left -= 1;
+            }
+        }
+    }
+
     /// The page cannot go for a while: out of the way of those that can.
     pub(super) fn set_aside(&mut self, frames: &[Frame], at: u32) {
         if frames[at as usize].place() == Place::Old {

@@ -17,8 +17,8 @@
 //! Latches: page latches by the caller's rank; FlushShard, Lru, PageTableShard inside, one at a time.
 //! Crash:   doublewrite.rs (torn pages), flush.rs (order of writes and syncs).
 //! Read:    pool.rs, read.rs, guard.rs, frame.rs, table.rs, guide.rs, sight.rs, spots.rs, lru.rs, supply.rs,
-//!          maker.rs, flush_list.rs, flush.rs, neighbors.rs, doublewrite.rs, read_ahead.rs, read_run.rs, resize.rs,
-//!          stall.rs.
+//!          maker.rs, flush_list.rs, flush.rs, neighbors.rs, doublewrite.rs, read_ahead.rs, read_list.rs,
+//!          read_run.rs, resize.rs, stall.rs.
 
 mod cleaner;
 mod discard;
@@ -36,6 +36,7 @@ mod neighbors;
 mod pool;
 mod read;
 mod read_ahead;
+mod read_list;
 mod read_run;
 mod region;
 mod resize;
@@ -51,5 +52,6 @@ pub use guard::{Mode, PageGuard, Pin, Stamp, UPDATE_RANGE};
 pub use guide::{Draft, SHARED_MAX, Sight, Told, WINDOW, Want, big_endian};
 pub use hook::PageLoaded;
 pub use pool::{Pool, PoolConfig, PoolCounts};
+pub use read_list::Listed;
 pub use spots::KeyHash;
 pub use supply::FrameCredit;

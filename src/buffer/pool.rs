@@ -168,6 +168,7 @@ pub(super) struct Counters {
     pub(super) read_ahead: AtomicU64,
     pub(super) read_ahead_random: AtomicU64,
     pub(super) read_ahead_evicted: AtomicU64,
+    pub(super) loaded: AtomicU64,
 }
 
 /// What the pool holds and did; for status.
@@ -191,6 +192,8 @@ pub struct PoolCounts {
     pub read_ahead_random: u64,
     /// Read ahead and evicted before anybody used them.
     pub read_ahead_evicted: u64,
+    /// Read because a list named them.
+    pub loaded: u64,
 }
 
 impl Pool {
@@ -276,6 +279,7 @@ impl Pool {
             read_ahead: read(&self.counters.read_ahead),
             read_ahead_random: read(&self.counters.read_ahead_random),
             read_ahead_evicted: read(&self.counters.read_ahead_evicted),
+            loaded: read(&self.counters.loaded),
         }
     }
 

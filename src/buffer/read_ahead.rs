@@ -4,7 +4,8 @@
 //! pages of the extent before it, in the direction of the scan, are here and used: the rest of the
 //! extent and the one that follows are read. *Random*: many pages of the missed page's extent are hot:
 //! the rest of it is read. A page that was read ahead enters at the midpoint, unused, so that a wrong
-//! guess is the first to go.
+//! guess is the first to go. The same threads read *lists*, the pages that a dump of the pool names
+//! (`read_list.rs`), when no range waits.
 
 use std::collections::VecDeque;
 
@@ -27,8 +28,10 @@ const POOL_PART: usize = 8;
 
 /// What waits to be read, and when to read.
 pub(super) struct ReadAhead {
-    queue: Mutex<Queue>,
-    wanted: Condvar,
+    pub(super) queue: Mutex<Queue>,
+    pub(super) wanted: Condvar,
+    /// A list was read, or will not be.
+    pub(super) list_done: Condvar,
     /// innodb_read_ahead_threshold, pages of 64; 0: never.
     threshold: AtomicU32,
     /// innodb_random_read_ahead.
@@ -38,9 +41,17 @@ pub(super) struct ReadAhead {
 }
 
 #[derive(Default)]
-struct Queue {
+pub(super) struct Queue {
     ranges: VecDeque<Range>,
-    stopped: bool,
+    pub(super) lists: VecDeque<Vec<PageId>>,
+    /// Lists that are being read.
+    pub(super) lists_read: usize,
+    pub(super) stopped: bool,
+}
+
+enum Job {
+    Range(Range),
+    List(Vec<PageId>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +67,7 @@ impl ReadAhead {
         ReadAhead {
             queue: Mutex::new(Rank::Leaf, Queue::default()),
             wanted: Condvar::new(),
+            list_done: Condvar::new(),
             threshold: AtomicU32::new(0),
             random: AtomicBool::new(false),
             readers: AtomicU32::new(0),
@@ -70,14 +82,18 @@ impl ReadAhead {
         }
     }
 
-    fn next(&self) -> Option<Range> {
+    fn next(&self) -> Option<Job> {
         let mut queue = self.queue.lock();
         loop {
             if queue.stopped {
                 return None;
             }
             if let Some(range) = queue.ranges.pop_front() {
-                return Some(range);
+                return Some(Job::Range(range));
+            }
+            if let Some(list) = queue.lists.pop_front() {
+                queue.lists_read += 1;
+                return Some(Job::List(list));
             }
             queue = self.wanted.wait(queue);
         }
@@ -97,8 +113,11 @@ impl Pool {
     /// A reader's life: reads what is asked for until `stop_reading_ahead`.
     pub fn run_read_ahead(&self) {
         self.read_ahead.readers.fetch_add(1, Ordering::AcqRel);
-        while let Some(range) = self.read_ahead.next() {
-            self.read_range(range);
+        while let Some(job) = self.read_ahead.next() {
+            match job {
+                Job::Range(range) => self.read_range(range),
+                Job::List(list) => self.read_listed(list),
+            }
         }
         self.read_ahead.readers.fetch_sub(1, Ordering::AcqRel);
     }
@@ -112,6 +131,7 @@ impl Pool {
     pub fn stop_reading_ahead(&self) {
         self.read_ahead.queue.lock().stopped = true;
         self.read_ahead.wanted.notify_all();
+        self.read_ahead.list_done.notify_all();
     }
 
     /// A page was not here and has been read.

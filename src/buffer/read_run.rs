@@ -5,7 +5,7 @@ use super::frame::Load;
 use super::guard::PageGuard;
 use super::pool::Pool;
 use crate::sync::Rank;
-use crate::words::{PageId, Result};
+use crate::words::{Error, PageId, Result};
 
 impl Pool {
     /// Brings in neighbouring pages of one tablespace, as many from the front as there are frames for
@@ -14,9 +14,32 @@ impl Pool {
     /// frame; call it with no latch held.
     ///
     /// Errors: `BufferPoolFull`, `Stopped`.
-    pub fn read_run(
+    pub fn read_run(&self, run: &[PageId], each: impl FnMut(PageId, Result<()>)) -> Result<usize> {
+        self.read_run_into(run, || self.take_free(false), || self.take_frame(), each)
+    }
+
+    /// As `read_run`, into frames that nobody will miss: none is waited for, nothing is evicted. 0 if
+    /// there is none.
+    ///
+    /// Errors: `Stopped`.
+    pub(super) fn read_run_to_spare(
         &self,
         run: &[PageId],
+        each: impl FnMut(PageId, Result<()>),
+    ) -> Result<usize> {
+        let spare = || self.take_spare();
+        let done = self.read_run_into(run, spare, || Err(Error::BufferPoolFull), each);
+        match done {
+            Err(Error::BufferPoolFull) => Ok(0),
+            done => done,
+        }
+    }
+
+    fn read_run_into(
+        &self,
+        run: &[PageId],
+        take: impl Fn() -> Option<u32>,
+        take_first: impl Fn() -> Result<u32>,
         mut each: impl FnMut(PageId, Result<()>),
     ) -> Result<usize> {
         self.check_running()?;
@@ -29,11 +52,11 @@ impl Pool {
                 dealt_with += 1;
                 continue;
             }
-            let at = match self.take_free(false) {
+            let at = match take() {
                 Some(at) => at,
                 // Others may wait for the pages that are entered already.
-                None if !guards.is_empty() => break,
-                None => self.take_frame()?,
+                None if !guards.is_empty() || dealt_with > 0 => break,
+                None => take_first()?,
             };
             dealt_with += 1;
             match self.enter(id, at, Load::Loading, Rank::None) {

@@ -143,6 +143,15 @@ impl Pool {
         at
     }
 
+    /// A frame beyond those that the maker keeps at hand: whoever needs one evicts nothing for its sake.
+    pub(super) fn take_spare(&self) -> Option<u32> {
+        let mut lists = self.lru.lock();
+        match lists.free_unpromised() > self.free_frames_target() {
+            true => lists.take_free(&self.frames, false),
+            false => None,
+        }
+    }
+
     fn promise(&self, count: usize) -> bool {
         let mut lists = self.lru.lock();
         let enough = lists.free_unpromised() >= count;

@@ -15,7 +15,7 @@
 //! Crash:   `open` recovers; a frozen engine closes without writing.
 //! Read:    types.rs, open.rs, places.rs, create.rs, storage.rs, transactions.rs, master.rs,
 //!          cleaner.rs, pace.rs, maker.rs, session.rs, handle.rs, autoinc.rs, bulk.rs, stats.rs, check.rs, tables.rs,
-//!          indexes.rs, locks.rs, report.rs, set.rs, memory.rs.
+//!          indexes.rs, locks.rs, report.rs, set.rs, memory.rs, pool_list.rs.
 
 #![forbid(unsafe_code)]
 
@@ -36,6 +36,7 @@ mod pace;
 #[cfg(test)]
 mod pace_tests;
 mod places;
+mod pool_list;
 mod report;
 mod session;
 mod set;

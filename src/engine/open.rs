@@ -6,6 +6,7 @@ use super::locks;
 use super::maker::Maker;
 use super::master::{Background, Stop, on_panic};
 use super::places::Setup;
+use super::pool_list::PoolList;
 use super::set::Resizing;
 use super::storage::{self, Found, Storage};
 use super::transactions::Transactions;
@@ -48,6 +49,7 @@ pub struct Engine {
     workers: Threads,
     lock_cache: Mutex<locks::Cached>,
     pub(super) resizing: Resizing,
+    pub(super) pool_list: Arc<PoolList>,
     closed: AtomicBool,
 }
 
@@ -180,6 +182,7 @@ impl Engine {
         let transactions = Transactions::new(ctx, &trx, &dict);
         let started_s = host.callbacks.wall_clock().as_secs();
         transactions.resurrect(opened.found, started_s)?;
+        let pool_list = PoolList::new(&setup, ctx, &dict, &settings, &counters, &host);
         let engine = Arc::new(Engine {
             host,
             settings,
@@ -194,6 +197,7 @@ impl Engine {
             // Held while the snapshot is taken, under which all latches of locks are taken.
             lock_cache: Mutex::new(Rank::None, None),
             resizing: Resizing::new(),
+            pool_list,
             closed: AtomicBool::new(false),
         });
         engine.set_memory_limits();
@@ -248,10 +252,20 @@ impl Engine {
             self.transactions.roll_back_dictionary()?;
             self.transactions.start_rollback(&self.workers)?;
         }
-        match force < 2 {
-            true => self.transactions.start_purge(&self.workers),
-            false => Ok(()),
+        if force < 2 {
+            self.transactions.start_purge(&self.workers)?;
         }
+        if force == 0 && self.settings.is_on(ids::BUFFER_POOL_LOAD_AT_STARTUP) {
+            self.pool_list.ask_load();
+        }
+        self.pool_list.start(&self.workers)
+    }
+
+    /// Ends purge, rollback, and whoever may be loading the pool.
+    fn stop_workers(&self) {
+        self.transactions.stop();
+        self.pool_list.stop();
+        self.workers.join_all();
     }
 
     /// Stops background work, writes everything out as `innodb_fast_shutdown` says, joins every
@@ -263,8 +277,7 @@ impl Engine {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        self.transactions.stop();
-        self.workers.join_all();
+        self.stop_workers();
         let fast = self.settings.uint(ids::FAST_SHUTDOWN);
         let alive = self.stopped().is_none() && !self.is_read_only();
         if alive && fast == 0 && self.setup.force_recovery < 2 {
@@ -272,6 +285,9 @@ impl Engine {
             if let Err(error) = self.transactions.purge_all() {
                 log::error!("purge at shutdown: {error}");
             }
+        }
+        if alive && fast < 2 && self.settings.is_on(ids::BUFFER_POOL_DUMP_AT_SHUTDOWN) {
+            self.pool_list.dump_at_shutdown();
         }
         self.floor.stop();
         if self.stopped().is_some() || self.is_read_only() {
@@ -300,8 +316,7 @@ impl Engine {
 
     /// Ends background work that could use the host.
     pub fn pre_shutdown(&self) {
-        self.transactions.stop();
-        self.workers.join_all();
+        self.stop_workers();
     }
 
     /// Why the engine stopped itself, if it did.
@@ -401,7 +416,6 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        self.transactions.stop();
-        self.workers.join_all();
+        self.stop_workers();
     }
 }

@@ -106,7 +106,7 @@ impl Engine {
         set(Counter::BufferPoolPagesDirty, pool.dirty as u64);
         set(Counter::BufferPoolBytesData, data * page);
         set(Counter::BufferPoolBytesDirty, pool.dirty as u64 * page);
-        let ahead = pool.read_ahead + pool.read_ahead_random;
+        let ahead = pool.read_ahead + pool.read_ahead_random + pool.loaded;
         set(Counter::BufferPoolReads, pool.reads.saturating_sub(ahead));
         set(Counter::BufferPoolReadAhead, pool.read_ahead);
         set(Counter::BufferPoolReadAheadRnd, pool.read_ahead_random);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::open::Engine;
 use super::session::Session;
 use crate::os::clock::local_time;
-use crate::settings::{SettingError, SettingId, ids};
+use crate::settings::{SettingError, SettingId, Value, ids};
 use crate::sync::{Mutex, Rank};
 use crate::words::{Error, Result};
 
@@ -115,6 +115,13 @@ impl Engine {
                 self.ctx().pool.set_lru_scan_depth(depth as usize);
             }
             ids::FLUSH_NEIGHBORS => self.set_flush_neighbors(),
+            ids::BUFFER_POOL_DUMP_NOW | ids::BUFFER_POOL_LOAD_NOW | ids::BUFFER_POOL_LOAD_ABORT
+                if settings.is_on(id) =>
+            {
+                // Not a state: OFF again.
+                settings.put(id, Value::Number(0));
+                self.ask_pool_list(id);
+            }
             ids::BUFFER_POOL_SIZE => return self.resize_pool(),
             ids::LOG_FILE_SIZE if self.is_read_only() => return Err(Error::ReadOnly),
             ids::LOG_FILE_SIZE => return self.floor.storage.set_log_size(settings.uint(id)),
@@ -126,6 +133,14 @@ impl Engine {
     pub(super) fn set_flush_neighbors(&self) {
         let neighbors = self.settings().uint(ids::FLUSH_NEIGHBORS) as u8;
         self.ctx().pool.set_flush_neighbors(neighbors);
+    }
+
+    fn ask_pool_list(&self, id: SettingId) {
+        match id {
+            ids::BUFFER_POOL_DUMP_NOW => self.pool_list.ask_dump(),
+            ids::BUFFER_POOL_LOAD_NOW => self.pool_list.ask_load(),
+            _ => self.pool_list.abort_load(),
+        }
     }
 
     /// Waits until the pool has the size that the setting says.
@@ -159,5 +174,15 @@ impl Engine {
             Some((done, all)) => format!("Withdrawing blocks. ({done}/{all}).").into(),
             None => self.resizing.outcome.lock().clone(),
         }
+    }
+
+    /// Innodb_buffer_pool_dump_status.
+    pub fn dump_status(&self) -> Box<str> {
+        self.pool_list.dump_status()
+    }
+
+    /// Innodb_buffer_pool_load_status.
+    pub fn load_status(&self) -> Box<str> {
+        self.pool_list.load_status()
     }
 }

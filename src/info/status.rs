@@ -21,7 +21,8 @@ const TEXTS: [&str; 9] = [
 
 fn text_of(engine: &Engine, name: &str) -> Box<str> {
     match name {
-        "Innodb_buffer_pool_dump_status" | "Innodb_buffer_pool_load_status" => "".into(),
+        "Innodb_buffer_pool_dump_status" => engine.dump_status(),
+        "Innodb_buffer_pool_load_status" => engine.load_status(),
         "Innodb_buffer_pool_resize_status" => engine.resize_status(),
         _ => "OFF".into(),
     }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::testing::{SPACE, TestPages};
 use super::{Mode, Mtr};
+use crate::buffer::Listed;
 use crate::os::Threads;
 use crate::sync::{Arc, Rank};
 use crate::words::be;
@@ -142,4 +143,39 @@ fn pages_that_nobody_used_count_when_they_go() {
     pool.evict(1024, 1024);
     let counts = pool.counts();
     assert_eq!(counts.read_ahead_evicted, counts.read_ahead, "{counts:?}");
+}
+
+#[test]
+fn a_list_is_read_and_a_full_pool_takes_no_more_of_it() {
+    let bed = bed();
+    let (pages, pool) = (&bed.pages, &bed.pages.ctx.pool);
+    let list = [70, 7, 71, 9_999, 72, 7]
+        .map(|page| pages.id(page))
+        .to_vec();
+    assert_eq!(pool.read_list(list), Listed::Taken);
+    pool.wait_for_lists();
+    let here = |page: u32| pool.contains(pages.id(page));
+    assert!([7, 70, 71, 72].into_iter().all(here));
+    assert!(!here(8) && !here(73));
+    assert_eq!(pool.counts().loaded, 4);
+    read(pages, 300);
+    assert!(pool.hottest(9).contains(&pages.id(300)));
+    assert_eq!(pool.hottest(2).len(), 2);
+    // Smaller than the file: what is here stays, and frames for others are left.
+    pool.resize(128 * P, &|| true).expect("a smaller pool");
+    [70, 300].into_iter().for_each(|page| read(pages, page));
+    let evicted = pool.counts().evicted;
+    let mut taken = 0;
+    for from in (100..PAGES).step_by(50) {
+        let list = (from..from + 50).map(|page| pages.id(page)).collect();
+        taken += usize::from(pool.read_list(list) == Listed::Taken);
+        pool.wait_for_lists();
+    }
+    assert!(taken < 9, "it was full after {taken}");
+    assert!(here(300) && here(70));
+    assert_eq!(pool.counts().evicted, evicted);
+    assert!(pool.counts().free >= pool.free_frames_target());
+    pool.stop_reading_ahead();
+    bed.threads.join_all();
+    assert_ne!(pool.read_list(vec![pages.id(5)]), Listed::Taken);
 }

@@ -234,7 +234,7 @@ fn the_stock_server_recovers_a_log_that_was_kept_for_a_missing_file() {
 
 #[test]
 fn a_table_whose_file_is_missing_can_be_dropped() {
-    let scratch = Scratch::new("missing-drop");
+    let scratch = Scratch::new("drop-without-file");
     let (dir, aside) = without_the_file(&scratch);
     let mut host = Host::start(&dir, &OPTIONS);
     accepted(&mut host, "DROP TABLE gone;");

@@ -9,6 +9,7 @@ mod check;
 mod import;
 mod long_log;
 mod missing;
+mod pool_list;
 mod shapes;
 
 use crate::support::host::{self, Host};

@@ -265,6 +265,10 @@ impl Engine {
     fn stop_workers(&self) {
         self.transactions.stop();
         self.pool_list.stop();
+        // A slow shutdown leaves nothing to the next start.
+        if self.settings.uint(ids::FAST_SHUTDOWN) != 0 {
+            self.floor.storage.stop_sweep();
+        }
         self.workers.join_all();
     }
 

@@ -18,7 +18,7 @@ use crate::recovery::{LogScan, Pending, RedoIndex, ScanOptions, SpillPlace, Torn
 use crate::redo::{Log, LogFile, Resized, file};
 use crate::space::{Kind, Registry};
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::sync::{Arc, Rank};
+use crate::sync::{Arc, Once, Rank};
 use crate::words::{Error, Lsn, PageId, Result, SpaceId};
 use std::time::Duration;
 
@@ -34,6 +34,8 @@ pub(super) struct Storage {
     pub(super) pending: Arc<Pending>,
     /// The log is to get this size when no page waits any more.
     log_size: Option<u64>,
+    /// Brings up the pages that wait.
+    sweep: Once<Arc<Sweep>>,
 }
 
 /// What is in the directories.
@@ -284,6 +286,7 @@ fn assemble(
         ctx: Arc::new(PageCtx::new(pool, log, spaces)),
         pending,
         log_size: None,
+        sweep: Once::new(),
     })
 }
 
@@ -382,7 +385,7 @@ impl Storage {
             return Ok(());
         }
         let count = if waiting { count } else { 1 };
-        let sweep = Arc::new(Sweep::new(&self.pending));
+        let sweep = self.sweep.get_or_init(|| Arc::new(Sweep::new(&self.pending)));
         let running = Arc::new(AtomicU64::new(count));
         let log_size = self.log_size;
         for _ in 0..count {
@@ -391,13 +394,16 @@ impl Storage {
             workers.start("xt_recover", move || {
                 let wait = || {
                     std::thread::sleep(FRAME_WAIT);
-                    true
+                    !sweep.is_stopped()
                 };
                 let result = sweep.run(&ctx, &pending, &wait);
-                if let Err(error) = &result {
-                    log::error!("recovery of pages ends early: {error}");
+                let is_last = running.fetch_sub(1, Ordering::AcqRel) == 1;
+                match &result {
+                    _ if sweep.is_stopped() => return,
+                    Err(error) => log::error!("recovery of pages ends early: {error}"),
+                    Ok(()) => {}
                 }
-                if running.fetch_sub(1, Ordering::AcqRel) == 1 && result.is_ok() {
+                if is_last && result.is_ok() {
                     if waiting {
                         report(sweep.swept(), &pending);
                     }
@@ -408,6 +414,13 @@ impl Storage {
             })?;
         }
         Ok(())
+    }
+
+    /// The threads of `sweep` end with the pages at hand.
+    pub(super) fn stop_sweep(&self) {
+        if let Some(sweep) = self.sweep.get() {
+            sweep.stop();
+        }
     }
 
     /// Writes all pages and brings the log into the state of a clean shutdown.

@@ -72,18 +72,19 @@ impl Transactions {
         }
         dictionary
             .into_iter()
-            .try_for_each(|trx| self.roll_back(trx))
+            .try_for_each(|trx| self.roll_back(trx, &|| false))
     }
 
     fn take_active(&self) -> Vec<Detached> {
         std::iter::from_fn(|| self.sys.unpark_active()).collect()
     }
 
-    fn roll_back(&self, detached: Detached) -> Result<()> {
+    fn roll_back(&self, detached: Detached, told_to_end: &dyn Fn() -> bool) -> Result<()> {
         let id = detached.id();
         let mut trx = self.temporary();
         trx.attach(detached).map_err(|(error, _)| error)?;
-        if let Err(error) = row::rollback(&self.ctx, &mut trx, &self.tables()) {
+        let undone = row::rollback_unless(&self.ctx, &mut trx, &self.tables(), told_to_end);
+        if let Err(error) = undone {
             self.sys.park(trx.give_up());
             return Err(error);
         }
@@ -117,11 +118,12 @@ impl Transactions {
         self.rolling_back.store(true, Ordering::Release);
         let this = self.clone();
         let started = workers.start("xt_rollback", move || {
+            let told_to_end = || this.stopping.load(Ordering::Acquire);
             for trx in active {
-                // Told to end: a slow shutdown goes on with the others, or the next start does.
-                match this.stopping.load(Ordering::Acquire) {
+                // Told to end: a slow shutdown goes on with it, or the next start does.
+                match told_to_end() {
                     true => this.sys.park(trx),
-                    false => this.roll_back_or_say(trx),
+                    false => this.roll_back_or_say(trx, &told_to_end),
                 }
             }
             this.rolling_back.store(false, Ordering::Release);
@@ -136,17 +138,21 @@ impl Transactions {
         self.rolling_back.load(Ordering::Acquire)
     }
 
-    fn roll_back_or_say(&self, trx: Detached) {
+    fn roll_back_or_say(&self, trx: Detached, told_to_end: &dyn Fn() -> bool) {
         let id = trx.id();
-        if let Err(error) = self.roll_back(trx) {
-            log::error!("transaction {id} is not rolled back: {error}");
+        match self.roll_back(trx, told_to_end) {
+            Ok(()) => {}
+            Err(Error::Interrupted) => {
+                log::info!("the rollback of transaction {id} is broken off; it will go on");
+            }
+            Err(error) => log::error!("transaction {id} is not rolled back: {error}"),
         }
     }
 
     /// Rolls back what the rollback thread has left when it was told to end. Only when it has ended.
     pub(super) fn roll_back_rest(&self) {
         for trx in self.take_active() {
-            self.roll_back_or_say(trx);
+            self.roll_back_or_say(trx, &|| false);
         }
     }
 

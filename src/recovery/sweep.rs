@@ -4,6 +4,7 @@
 use super::pending::Pending;
 use crate::buffer::Mode;
 use crate::mtr::PageCtx;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, Rank};
 use crate::words::{Error, PageId, Result};
 
@@ -31,6 +32,7 @@ pub struct Sweep {
     /// How many of them are taken.
     taken: Mutex<usize>,
     swept: Mutex<Swept>,
+    stopped: AtomicBool,
 }
 
 impl Sweep {
@@ -40,7 +42,18 @@ impl Sweep {
             pages: pending.present_pages(),
             taken: Mutex::new(Rank::Leaf, 0),
             swept: Mutex::new(Rank::Leaf, Swept::default()),
+            stopped: AtomicBool::new(false),
         }
+    }
+
+    /// `run` ends with the pages at hand: the others wait on, for the next start.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+    }
+
+    /// True after `stop`.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
     }
 
     /// Brings pages up until none is left that no other thread has taken. When the pool is full,
@@ -109,6 +122,9 @@ impl Sweep {
     /// Pages that stand side by side, as a rule; at most so many.
     fn take_run(&self, pages_max: usize) -> &[PageId] {
         let mut taken = self.taken.lock();
+        if self.is_stopped() {
+            return &[];
+        }
         let rest = &self.pages[*taken..];
         let len = rest.len().min(pages_max);
         *taken += len;

@@ -77,7 +77,7 @@ pub use point::read_key;
 pub use purge::{Purging, purge_record};
 pub use read::{Find, Locking, Reader, Rows};
 pub use remove::{DictTables, HasTrees, Tables};
-pub use rollback::{rollback, rollback_to};
+pub use rollback::{rollback, rollback_to, rollback_unless};
 pub use scan::{Cursor, Start};
 pub use sort::{Item, Sorted, Sorter};
 pub use sort_run::SortPlace;

@@ -29,8 +29,21 @@ const CUT_EVERY: u32 = 64;
 ///
 /// Errors: damage in undo pages, what reading gives. The transaction is open still.
 pub fn rollback(ctx: &PageCtx, trx: &mut Trx, tables: &dyn Tables) -> Result<()> {
+    rollback_unless(ctx, trx, tables, &|| false)
+}
+
+/// The same, broken off once `told_to_end` says so: the transaction is open then, its undo log says what
+/// is left to be undone, and any later rollback goes on with it.
+///
+/// Errors: as `rollback`; `Interrupted` if it was broken off.
+pub fn rollback_unless(
+    ctx: &PageCtx,
+    trx: &mut Trx,
+    tables: &dyn Tables,
+    told_to_end: &dyn Fn() -> bool,
+) -> Result<()> {
     trx.begin_rollback(ctx)?;
-    rollback_to(ctx, trx, tables, UndoNo(0))?;
+    undo_down_to(ctx, trx, tables, UndoNo(0), told_to_end)?;
     trx.finish_rollback(ctx)
 }
 
@@ -43,6 +56,16 @@ pub fn rollback_to(
     trx: &mut Trx,
     tables: &dyn Tables,
     keep_below: UndoNo,
+) -> Result<()> {
+    undo_down_to(ctx, trx, tables, keep_below, &|| false)
+}
+
+fn undo_down_to(
+    ctx: &PageCtx,
+    trx: &mut Trx,
+    tables: &dyn Tables,
+    keep_below: UndoNo,
+    told_to_end: &dyn Fn() -> bool,
 ) -> Result<()> {
     if trx.next_undo_no() <= keep_below {
         return Ok(());
@@ -57,6 +80,9 @@ pub fn rollback_to(
     // log stays whole then; going over it again finds undone what is undone (M3).
     let mut failed: Option<Error> = None;
     while let (Some(log), Some(id)) = (trx.undo(), trx.id()) {
+        if told_to_end() {
+            return Err(Error::Interrupted);
+        }
         let rseg = log.rseg_id();
         let (found, _) = retry(ctx, None, |mtr| match position {
             None => undo::read::last(mtr, log, &mut body),
@@ -70,7 +96,10 @@ pub fn rollback_to(
         }
         let undone = match planted("rollback.record_skipped") {
             true => Ok(()),
-            false => undo_one(&mut undoing, id, found.roll_ptr(rseg, &body)?, &record),
+            false => {
+                let roll_ptr = found.roll_ptr(rseg, &body)?;
+                undo_one(&mut undoing, id, roll_ptr, &record, told_to_end)
+            }
         };
         position = Some(found);
         match undone {
@@ -110,6 +139,7 @@ fn undo_one(
     id: TrxId,
     roll_ptr: RollPtr,
     record: &UndoRecord<'_>,
+    told_to_end: &dyn Fn() -> bool,
 ) -> Result<()> {
     if record.kind == UndoKind::RenameTable {
         return undoing
@@ -147,18 +177,18 @@ fn undo_one(
             }
             undo_update(undoing, trees, id, roll_ptr, record, &update)
         }
-        UndoKind::Empty => undo_load(undoing.ctx, trees),
+        UndoKind::Empty => undo_load(undoing.ctx, trees, told_to_end),
         // Instant metadata is undone by those who write it.
         UndoKind::RenameTable | UndoKind::InsertMetadata => Ok(()),
     }
 }
 
 /// The table was empty: it is locked since, so all that is there goes.
-fn undo_load(ctx: &PageCtx, trees: &[Tree]) -> Result<()> {
+fn undo_load(ctx: &PageCtx, trees: &[Tree], told_to_end: &dyn Fn() -> bool) -> Result<()> {
     for tree in secondary_trees(trees) {
-        tree.make_empty(ctx)?;
+        tree.make_empty(ctx, told_to_end)?;
     }
-    trees[0].make_empty(ctx)
+    trees[0].make_empty(ctx, told_to_end)
 }
 
 fn old_version(undoing: &mut Undoing<'_>, trees: &[Tree], update: &UndoUpdate<'_>) -> Result<()> {

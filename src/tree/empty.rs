@@ -13,20 +13,28 @@ use crate::format::index_page::SEGMENT_LEAF;
 use crate::mtr::{Budget, Class, Mode, Mtr, PageCtx, PageRef, retry};
 use crate::page::layout;
 use crate::sync::Rank;
-use crate::words::{HeapNo, Result};
+use crate::words::{Error, HeapNo, Result};
 
 /// Redo of one step of freeing: an extent of pages, lists.
 const FREE_LOG_BYTES: usize = 16 << 10;
 
 impl Tree {
     /// Removes every record and frees every page but the root. Writers of the table are locked out. May
-    /// be repeated, after a crash too.
+    /// be repeated, after a crash too, and after it was broken off since `told_to_end` said so.
     ///
-    /// Errors: damage; what reading gives.
-    pub fn make_empty(&self, ctx: &PageCtx) -> Result<()> {
+    /// Errors: damage; what reading gives; `Interrupted`.
+    pub fn make_empty(&self, ctx: &PageCtx, told_to_end: &dyn Fn() -> bool) -> Result<()> {
+        let check = || match told_to_end() {
+            true => Err(Error::Interrupted),
+            false => Ok(()),
+        };
         let mut scratch = Scratch::default();
-        while !self.remove_last_leaf(ctx, &mut scratch)? {}
-        while !self.free_unreached(ctx)? {}
+        while !self.remove_last_leaf(ctx, &mut scratch)? {
+            check()?;
+        }
+        while !self.free_unreached(ctx)? {
+            check()?;
+        }
         Ok(())
     }
 

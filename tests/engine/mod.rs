@@ -4,6 +4,7 @@ mod check;
 mod kill;
 mod rows;
 mod sessions;
+mod stops;
 
 use crate::support::scratch::{Scratch, copy_dir};
 use crate::support::stock::Stock;

@@ -20,7 +20,7 @@ use xtradb::words::{Error, Result};
 /// `t (id INT PRIMARY KEY, n INT, v VARBINARY(200), KEY n (n))`: one null byte, id, n, v.
 const ROW_BYTES: usize = 1 + 4 + 4 + 1 + 200;
 
-fn image() -> TableImage {
+pub fn image() -> TableImage {
     let id = ImageColumn::plain("id", ColumnKind::Long, 1, 4);
     let n = ImageColumn {
         null_mask: 1,
@@ -274,7 +274,7 @@ pub fn stock_sees(datadir: &Path, rows: &BTreeMap<i32, Row>) {
 }
 
 /// The same for a directory that was not shut down: its files alone are not whole.
-fn stock_recovers(datadir: &Path, rows: &BTreeMap<i32, Row>) {
+pub fn stock_recovers(datadir: &Path, rows: &BTreeMap<i32, Row>) {
     let stock = Stock::start(datadir, &[]);
     assert_eq!(stock.check_tables("d"), 1);
     let mut wanted = String::from("id\tn\tv\n");

@@ -2,15 +2,16 @@
 //! DDL. Everything here may be repeated, after a crash too.
 
 use super::cache::Dict;
-use super::system_tables::IndexRow;
+use super::system_tables::{self, IndexRow};
 use crate::format::redo_record::FileOp;
 use crate::mtr::{Budget, Class, Mtr, PageCtx};
 use crate::redo::CheckpointHold;
-use crate::schema::IndexType;
+use crate::schema::{IndexType, Tuple};
 use crate::space::open::{FirstPage, probe};
 use crate::space::{Absent, Space};
 use crate::sync::Arc;
 use crate::words::{Error, PageId, PageNo, Result, SpaceId, TableId};
+use std::ops::ControlFlow;
 
 impl Dict {
     /// Frees the tree of a row of SYS_INDEXES; with a clustered index in a file of its own, the file.
@@ -19,7 +20,7 @@ impl Dict {
     /// # Errors
     /// Damage that keeps the tree from being freed; what removing the file gives.
     pub fn drop_tree(&self, ctx: &PageCtx, row: &IndexRow) -> Result<()> {
-        let whole_file = row.ty & IndexType::CLUSTERED != 0 && row.space != SpaceId::SYSTEM;
+        let whole_file = is_whole_file(row);
         if let Some(table) = self.cached_by_id(row.table).filter(|_| whole_file) {
             self.forget(&table);
         }
@@ -41,6 +42,29 @@ impl Dict {
             return Ok(());
         }
         crate::tree::free(ctx, PageId::new(row.space, row.root), row.id)
+    }
+
+    /// Rows of SYS_INDEXES that committed drops left to purge and that stand for a file of their own. Only
+    /// after the rollback of the dictionary, and while nobody changes it.
+    ///
+    /// # Errors
+    /// Damaged pages, what reading gives.
+    pub fn dropped_files(&self, ctx: &PageCtx) -> Result<Vec<IndexRow>> {
+        let (indexes, all) = (self.system().indexes.clustered(), Tuple::new());
+        let mut dropped = Vec::new();
+        system_tables::scan(ctx, indexes, &all, &mut |view| {
+            // One that cannot be understood is purge's to report.
+            match IndexRow::parse(view) {
+                Ok(row) if view.is_deleted() && is_whole_file(&row) => dropped.push(row),
+                _ => {}
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if !dropped.is_empty() {
+            let live = self.table_rows(ctx)?;
+            dropped.retain(|row| live.iter().all(|table| table.space != row.space));
+        }
+        Ok(dropped)
     }
 
     /// Opens the file of a table that is dropped, by the name in its delete-marked row; `None` if
@@ -66,6 +90,11 @@ impl Dict {
             Err(error) => Err(error),
         }
     }
+}
+
+/// True for a clustered index in a file of its own: the file goes with it.
+fn is_whole_file(row: &IndexRow) -> bool {
+    row.ty & IndexType::CLUSTERED != 0 && row.space != SpaceId::SYSTEM
 }
 
 /// Removes a file whose page 0 was never written: its creation was cut short. Any other file that does

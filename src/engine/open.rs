@@ -204,6 +204,9 @@ impl Engine {
         engine.set_flush_neighbors();
         engine.merge_change_buffer()?;
         engine.start_workers()?;
+        if !engine.is_read_only() && engine.setup.force_recovery < 2 {
+            engine.finish_drops();
+        }
         if !engine.is_read_only() && engine.setup.force_recovery < 3 {
             engine.drop_leftovers()?;
         }

@@ -190,6 +190,27 @@ impl Engine {
         done
     }
 
+    /// Removes the files of tables whose drop was committed and cut short: their names are free from here
+    /// on. What fails is tried again by purge. At the start, after the rollback of unfinished changes of the
+    /// dictionary.
+    pub(super) fn finish_drops(&self) {
+        if self.trx().rsegs.history_len() == 0 {
+            return;
+        }
+        let (ctx, dict) = (self.ctx(), self.dict());
+        let _no_ddl = dict.exclusive();
+        let dropped = dict.dropped_files(ctx).unwrap_or_else(|error| {
+            log::warn!("files of dropped tables are left to purge: {error}");
+            Vec::new()
+        });
+        for row in dropped {
+            match dict.drop_tree(ctx, &row) {
+                Ok(()) => log::info!("tablespace {}, dropped before the stop, is gone", row.space),
+                Err(error) => log::warn!("dropped tablespace {} stays: {error}", row.space),
+            }
+        }
+    }
+
     /// Drops what unfinished statements left. At the start, after the rollback of unfinished changes
     /// of the dictionary.
     ///

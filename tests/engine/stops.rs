@@ -1,6 +1,7 @@
-//! Stops that do not wait for what a crash left: its rollback, its pages.
+//! Stops that do not wait for what a crash left: its rollback, its pages; and starts that finish what a
+//! crash cut short.
 
-use super::rows::{Row, all, directory, insert, session, stock_recovers, stock_sees, table};
+use super::rows::{Row, all, directory, image, insert, session, stock_recovers, stock_sees, table};
 use super::{host, open, settings};
 use crate::support::scratch::{Scratch, copy_dir};
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use xtradb::engine::{Engine, EngineConfig, Isolation, TrxFlags, Under};
+use xtradb::engine::{CreateOptions, Engine, EngineConfig, Isolation, TrxFlags, Under};
 use xtradb::os::crash_point::Action;
 use xtradb::settings::Counters;
 
@@ -91,6 +92,25 @@ fn killed_behind_a_commit(datadir: &Path) -> BTreeMap<i32, Row> {
     rows
 }
 
+/// A directory in which `d/gone` was dropped, but for its file, when it was killed; `d/other` is there.
+fn killed_in_a_drop(datadir: &Path) {
+    directory(datadir);
+    let (engine, under) = open_armed(datadir);
+    let mut ddl = session(&engine, Isolation::RepeatableRead);
+    let options = CreateOptions::default();
+    for name in ["d/gone", "d/other"] {
+        engine
+            .create_table(&mut ddl, name, &image(), &options)
+            .expect("a table");
+    }
+    under.points.arm("ddl.drop_file", Action::Panic, 0);
+    let dropped = catch_unwind(AssertUnwindSafe(|| engine.drop_table(&mut ddl, "d/gone")));
+    assert!(dropped.is_err(), "committed, and cut short");
+    die_at(engine.clone(), &under, "undo.append", || {
+        let _ = engine.create_table(&mut ddl, "d/never", &image(), &options);
+    });
+}
+
 fn count(datadir: &Path, options: &[&str]) -> usize {
     let engine = open(datadir, options).unwrap_or_else(|error| panic!("open: {error}"));
     let mut reader = session(&engine, Isolation::ReadUncommitted);
@@ -158,4 +178,44 @@ fn a_stop_does_not_wait_for_the_pages_that_recovery_has_not_brought_up() {
     assert_eq!(engine.recovery_report().pages_pending, 0);
     drop(engine);
     stock_sees(&datadir, &rows);
+}
+
+/// A DROP is committed before its file goes; a crash in between left the file to purge, and until that came
+/// to it nobody could make a table of that name.
+#[test]
+fn the_name_of_a_table_that_was_dropped_right_before_a_crash_is_free() {
+    let scratch = Scratch::new("stop-drop");
+    let datadir = scratch.dir("data");
+    let options = CreateOptions::default();
+    killed_in_a_drop(&datadir);
+    let killed = scratch.path().join("killed");
+    copy_dir(&datadir, &killed);
+    assert!(killed.join("d/gone.ibd").exists());
+    // Purge waits for the host, which has not decided on its prepared transactions yet.
+    let engine = open(&datadir, &[]).expect("open");
+    assert!(!datadir.join("d/gone.ibd").exists(), "gone with the start");
+    let mut ddl = session(&engine, Isolation::RepeatableRead);
+    engine
+        .rename_table(&mut ddl, "d/other", "d/gone")
+        .expect("the name is free");
+    engine
+        .create_table(&mut ddl, "d/other", &image(), &options)
+        .expect("a table");
+    engine.recovery_done();
+    ddl.close();
+    engine.close().expect("close");
+    drop(engine);
+    let names = |datadir: &Path| {
+        let engine = open(datadir, &["fast_shutdown=0"]).expect("open");
+        engine.recovery_done();
+        let names = engine.table_names(Some("d")).expect("names");
+        engine.close().expect("close");
+        names
+            .iter()
+            .map(|name| name.to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&datadir), ["d/gone", "d/other", "d/t"]);
+    assert_eq!(names(&killed), ["d/other", "d/t"]);
+    assert!(!killed.join("d/gone.ibd").exists());
 }

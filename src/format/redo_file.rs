@@ -1,6 +1,7 @@
 //! The log file ib_logfile0: header, checkpoints, positions, capacity (format-redo.md sections 1,
 //! 2, 3 and 11).
 
+use crate::words::limits::MTR_BYTES_MAX;
 use crate::words::{Error, Lsn, Result, be};
 
 /// File offset of the first checkpoint block.
@@ -225,6 +226,15 @@ pub struct LogCapacity {
 }
 
 impl LogCapacity {
+    /// Beyond this age statements wait for a checkpoint: InnoDB's limit. With the smallest logs and the
+    /// largest pages that is less than a single mini-transaction may need; then it is as much as two need,
+    /// as far as rollback finds the room of one behind it.
+    pub fn statement_age(&self) -> u64 {
+        const MTR: u64 = MTR_BYTES_MAX as u64;
+        let before_rollback = self.log_capacity.saturating_sub(MTR + MTR / 4);
+        self.max_checkpoint_age.max(before_rollback.min(2 * MTR))
+    }
+
     /// The limits of a log file of `file_size` bytes with pages of `page_size` bytes. `None` if the
     /// file is too small to work with.
     pub fn new(file_size: u64, page_size: usize) -> Option<LogCapacity> {

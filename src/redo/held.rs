@@ -49,7 +49,7 @@ impl Log {
     /// is in its way any more. The caller's checkpoints see to it; here, those who wait in vain get an
     /// error.
     pub fn hold_back(&self, from: Option<(Lsn, &str)>) {
-        let mut limit = self.capacity().max_checkpoint_age;
+        let mut limit = self.capacity().statement_age();
         if let Some((lsn, why)) = from {
             *self.held.why.lock() = why.into();
             let most = self.system_limit();

@@ -125,7 +125,7 @@ impl Log {
             checkpoint_lsn: AtomicU64::new(checkpoint_lsn),
             checkpoints: Mutex::new(Rank::Checkpoint, start.checkpoints),
             room: Room::new(),
-            held: Held::none(capacity.max_checkpoint_age),
+            held: Held::none(capacity.statement_age()),
             hook: Once::new(),
             frozen: AtomicBool::new(false),
             broken: AtomicBool::new(false),

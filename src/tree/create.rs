@@ -10,6 +10,7 @@ use crate::page::list;
 use crate::page::logged::on;
 use crate::page::split_point::Side;
 use crate::sync::Rank;
+use crate::words::limits::MTR_BYTES_MAX;
 use crate::words::{Error, IndexId, PageId, PageNo, Result, SpaceId};
 
 /// The two segments of a tree, as its root names them.
@@ -84,9 +85,10 @@ impl Tree {
     }
 
     /// What the mtr of a structure change may log, nested undo included, and how many frames it
-    /// takes: a few pages on every level are rewritten.
+    /// takes: a few pages on every level are rewritten, as far as one mini-transaction may (M6).
     pub fn change_budget(&self, ctx: &PageCtx, class: Class) -> Budget {
-        let log_bytes = CHANGE_PAGES as usize * 3 * ctx.page_size();
+        let rewritten = CHANGE_PAGES as usize * 3 * ctx.page_size();
+        let log_bytes = rewritten.min(MTR_BYTES_MAX);
         Budget {
             log_bytes,
             frames: CHANGE_PAGES + 8,

@@ -4,6 +4,7 @@
 mod bad_input;
 mod log_size;
 mod memory;
+mod smallest;
 mod sql;
 mod swap;
 

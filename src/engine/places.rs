@@ -3,7 +3,7 @@
 use super::types::EngineConfig;
 use crate::buffer::PoolConfig;
 use crate::os::file::join;
-use crate::os::memory_bytes;
+use crate::os::{memory_bytes, open_files_max};
 use crate::redo::LogOptions;
 use crate::settings::{Settings, ids};
 use crate::space::{DataFilePath, Places};
@@ -18,6 +18,8 @@ pub(super) struct Setup {
     pub(super) log: LogOptions,
     pub(super) pool: PoolConfig,
     pub(super) undo_tablespaces: u32,
+    /// Files that are open at once.
+    pub(super) open_files: usize,
     pub(super) doublewrite: bool,
     pub(super) force_recovery: u64,
     pub(super) may_create: bool,
@@ -27,6 +29,20 @@ pub(super) struct Setup {
 const CREATOR: &str = concat!("xtradb ", env!("CARGO_PKG_VERSION"));
 /// Least memory for log records at recovery; more of them go to a file.
 const RECOVERY_BYTES_MIN: usize = 16 << 20;
+
+/// Open files, if innodb_open_files says nothing.
+const OPEN_FILES: u64 = 2000;
+/// Fewer are not worked with.
+const OPEN_FILES_MIN: u64 = 10;
+
+/// As many as the setting says, while the system leaves a quarter of the descriptors to others.
+fn open_files(wanted: u64) -> usize {
+    let wanted = match wanted {
+        0 => OPEN_FILES,
+        wanted => wanted.max(OPEN_FILES_MIN),
+    };
+    (wanted as usize).min(open_files_max() / 4 * 3)
+}
 
 /// One is none: it could never be truncated (format-tablespace.md section 6).
 fn undo_tablespaces(wanted: u64) -> u32 {
@@ -85,6 +101,7 @@ impl Setup {
                 sync: settings.choice(ids::FLUSH_METHOD) != "nosync",
             },
             pool,
+            open_files: open_files(settings.uint(ids::OPEN_FILES)),
             undo_tablespaces: undo_tablespaces(settings.uint(ids::UNDO_TABLESPACES)),
             doublewrite: settings.is_on(ids::DOUBLEWRITE),
             force_recovery,

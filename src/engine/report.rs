@@ -148,6 +148,6 @@ impl Engine {
         set(Counter::RowLockWaits, waits);
         set(Counter::Deadlocks, deadlocks);
         set(Counter::MemDictionary, self.dict().memory().0);
-        set(Counter::NumOpenFiles, self.ctx().spaces.all().len() as u64);
+        set(Counter::NumOpenFiles, self.ctx().spaces.open_files() as u64);
     }
 }

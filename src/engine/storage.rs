@@ -129,6 +129,7 @@ pub(super) fn open(
     points: &Arc<CrashPoints>,
 ) -> Result<Storage> {
     let spaces = Registry::new(vfs.clone(), setup.places.clone());
+    spaces.set_open_files_max(setup.open_files);
     let log_file = open_log_file(&**vfs, setup)?;
     let records = Arc::new(open_for_recovery(&**vfs, setup)?);
     let mut scan = read_log(vfs, setup, &records)?;
@@ -385,7 +386,9 @@ impl Storage {
             return Ok(());
         }
         let count = if waiting { count } else { 1 };
-        let sweep = self.sweep.get_or_init(|| Arc::new(Sweep::new(&self.pending)));
+        let sweep = self
+            .sweep
+            .get_or_init(|| Arc::new(Sweep::new(&self.pending)));
         let running = Arc::new(AtomicU64::new(count));
         let log_size = self.log_size;
         for _ in 0..count {

@@ -14,7 +14,8 @@
 //! Crash:   the place where a power cut is simulated (sim.rs) and a kill is planted
 //!          (crash_point.rs).
 //! Read:    file.rs, real.rs, sim.rs, sim_fault.rs, sim_disk.rs, sim_record.rs, crash_point.rs,
-//!          planted.rs, thread.rs, aligned.rs, aio.rs, aio_ring.rs, aio_threads.rs, huge.rs, slab.rs.
+//!          planted.rs, thread.rs, aligned.rs, aio.rs, aio_ring.rs, aio_threads.rs, huge.rs, limits.rs,
+//!          slab.rs.
 
 /// Many writes at once.
 pub mod aio;
@@ -37,6 +38,9 @@ pub mod file;
 
 /// Memory of the machine, huge pages.
 pub mod huge;
+
+/// What the system allows the process.
+pub mod limits;
 
 /// Bugs that tests plant by name.
 pub mod planted;
@@ -68,6 +72,7 @@ pub use aligned::AlignedBuf;
 pub use crash_point::CrashPoints;
 pub use file::{File, FileLock, OpenMode, Vfs};
 pub use huge::memory_bytes;
+pub use limits::open_files_max;
 pub use planted::planted;
 pub use real::RealVfs;
 pub use thread::Threads;

@@ -29,13 +29,10 @@ impl Registry {
     ) -> Result<Arc<Space>> {
         let path = self.table_path(name);
         self.vfs.create_dir(parent(&path))?;
+        self.handles.make_room();
         let bytes = pages as u64 * flags.geometry().physical_bytes() as u64;
         let file = self.create_file(id, &path, bytes)?;
-        let part = Part {
-            file,
-            first_page: 0,
-            pages: 0,
-        };
+        let part = Part::new(file, 0, 0);
         let space = Space::new(id, Kind::Table, flags, name, vec![part], pages);
         self.insert(space)
             .inspect_err(|_| self.remove_quietly(&path))
@@ -52,11 +49,7 @@ impl Registry {
         let path = self.undo_path(number);
         let file = self.create_file(id, &path, pages as u64 * flags.page_size() as u64)?;
         let locks = self.lock(&*file)?;
-        let part = Part {
-            file,
-            first_page: 0,
-            pages: 0,
-        };
+        let part = Part::new(file, 0, 0);
         let name = format!("innodb_undo{number:03}");
         let space = Space::new(id, Kind::Undo, flags, &name, vec![part], pages);
         space.locks.lock().extend(locks);
@@ -87,11 +80,7 @@ impl Registry {
         let mut parts = Vec::new();
         let mut start = 0;
         for ((file, data_file), limit) in files.into_iter().zip(&path.files).zip(limits) {
-            parts.push(Part {
-                file,
-                first_page: start,
-                pages: limit,
-            });
+            parts.push(Part::new(file, start, limit));
             start += (data_file.bytes / flags.page_size() as u64) as u32;
         }
         let space = Space::new(id, kind, flags, name, parts, start);
@@ -106,6 +95,8 @@ impl Registry {
     /// recovery can mend that.
     pub fn rename_table(&self, space: &Space, name: &str) -> Result<()> {
         let (from, to) = (space.path(), self.table_path(name));
+        // Nobody opens it meanwhile, by whichever name.
+        let _open = space.pin_open()?;
         if self.vfs.exists(&to)? {
             return Err(Error::TablespaceExists(to.into()));
         }
@@ -123,7 +114,7 @@ impl Registry {
                 }));
             }
         };
-        space.parts.write()[0].file = file;
+        space.parts.write()[0] = Part::new(file, 0, 0);
         space.set_name(name);
         self.sync_renamed(&from, &to)
     }

@@ -8,6 +8,10 @@ use crate::words::{Error, Result};
 /// Default of innodb_autoextend_increment, in MiB.
 pub const AUTOEXTEND_MIB: u32 = 64;
 
+fn closed() -> Error {
+    Error::internal("a file was closed while it was used")
+}
+
 /// The size in pages to which a table's file of `size` pages grows when `needed` pages must fit.
 pub fn table_size_for(geometry: Geometry, size: u32, needed: u32) -> u32 {
     let extent = geometry.extent_pages();
@@ -53,7 +57,11 @@ impl Space {
         let (file, first_page, limit) = {
             let parts = self.parts.read();
             let last = parts.last().expect("a tablespace has a file");
-            (last.file.clone(), last.first_page, last.pages)
+            (
+                last.file.clone().ok_or_else(closed)?,
+                last.first_page,
+                last.pages,
+            )
         };
         let own = pages.saturating_sub(first_page);
         if self.kind() != Kind::Table && limit != 0 && own > limit {
@@ -79,7 +87,7 @@ impl Space {
         let (file, first_page) = {
             let parts = self.parts.read();
             let last = parts.last().expect("a tablespace has a file");
-            (last.file.clone(), last.first_page)
+            (last.file.clone().ok_or_else(closed)?, last.first_page)
         };
         let own = pages.saturating_sub(first_page) as u64;
         file.truncate(own * self.geometry().physical_bytes() as u64)?;
@@ -91,9 +99,10 @@ impl Space {
     /// Whole pages in the files.
     pub fn file_pages(&self) -> Result<u32> {
         let bytes = self.geometry().physical_bytes() as u64;
+        let _open = self.pin_open()?;
         let parts = self.parts.read().clone();
         let last = parts.last().expect("a tablespace has a file");
-        let own = last.file.size()? / bytes;
+        let own = last.file.as_ref().ok_or_else(closed)?.size()? / bytes;
         Ok(last
             .first_page
             .saturating_add(own.min(u32::MAX as u64) as u32))

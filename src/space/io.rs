@@ -34,6 +34,17 @@ impl Space {
         self.pending.fetch_add(1, Ordering::SeqCst);
         let guard = IoGuard(self);
         self.check_usable()?;
+        self.keep_open()?;
+        Ok(guard)
+    }
+
+    /// As `begin_io`, whatever the state of the tablespace.
+    ///
+    /// Errors: its file cannot be opened.
+    pub(super) fn pin_open(&self) -> Result<IoGuard<'_>> {
+        self.pending.fetch_add(1, Ordering::SeqCst);
+        let guard = IoGuard(self);
+        self.keep_open()?;
         Ok(guard)
     }
 
@@ -152,8 +163,13 @@ impl Space {
         if self.kind() == Kind::Temporary {
             return Ok(());
         }
-        let files = self.all_files();
         let wanted = self.writes.load(Ordering::SeqCst);
+        // Before the turn, which counts as a latch.
+        let _open = match wanted > self.syncs.reached() {
+            true => Some(self.pin_open()?),
+            false => None,
+        };
+        let files = self.all_files();
         match self.syncs.acquire(wanted) {
             Turn::Reached => Ok(()),
             Turn::Failed => {

@@ -9,11 +9,13 @@
 //!  2. A failed write or fsync makes the tablespace *failed* until restart (protocol F5): no later
 //!     sync of it succeeds, so no checkpoint passes it.
 //!  3. `delete` starts after the last I/O has ended, and no I/O starts after it.
-//!  4. Nothing here is logged: FILE_* records are durable before the call (protocol L6), by `ddl`.
+//!  4. A table's file is closed only while no I/O on it is under way and all that was written is synced.
+//!  5. Nothing here is logged: FILE_* records are durable before the call (protocol L6), by `ddl`.
 //!
 //! Latches: `Rank::FileState` for the list of files and for syncs; a registry shard likewise.
 //! Crash:   growth is by allocation, made durable by the next sync of the file.
-//! Read:    tablespace.rs, registry.rs, open.rs, io.rs, transform.rs, grow.rs, file_op.rs, absent.rs.
+//! Read:    tablespace.rs, registry.rs, open.rs, io.rs, transform.rs, grow.rs, file_op.rs,
+//!          absent.rs, handles.rs.
 #![forbid(unsafe_code)]
 
 /// Tablespaces without a file.
@@ -24,6 +26,8 @@ pub mod file_op;
 
 /// Growth: how far, and the allocation.
 pub mod grow;
+
+mod handles;
 
 /// Page reads, page writes, sync.
 pub mod io;

@@ -128,11 +128,7 @@ pub(super) fn open(
     let mut start = 0u32;
     let mut parts = Vec::new();
     for (file, pages) in files.into_iter().zip(sizes) {
-        parts.push(Part {
-            file,
-            first_page: start,
-            pages: *pages,
-        });
+        parts.push(Part::new(file, start, *pages));
         start = start.saturating_add(*pages);
     }
     Ok(Space::new(

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::absent::Absents;
 use super::data_file_path::DataFilePath;
+use super::handles::{self, Handles};
 use super::open::{self, FirstPage, Repair, Wanted};
 use super::tablespace::{Kind, Space};
 use crate::os::file::join;
@@ -42,18 +43,31 @@ pub struct Registry {
     /// Tablespaces named by FILE_MODIFY since the last checkpoint. Changed under the exclusive gate.
     modified: Mutex<Vec<Arc<Space>>>,
     pub(super) absents: Absents,
+    pub(super) handles: Arc<Handles>,
 }
 
 impl Registry {
     /// No tablespaces yet.
     pub fn new(vfs: Arc<dyn Vfs>, places: Places) -> Registry {
         Registry {
+            handles: Arc::new(Handles::new(&vfs, &places)),
             vfs,
             places,
             shards: std::array::from_fn(|_| Padded(RwLock::new(Rank::FileState, HashMap::new()))),
             modified: Mutex::new(Rank::FileState, Vec::new()),
             absents: Absents::new(),
         }
+    }
+
+    /// At most so many files are open (innodb_open_files), but for those that are being used: tables'
+    /// files are closed, the longest unused ones first.
+    pub fn set_open_files_max(&self, files: usize) {
+        self.handles.set_limit(files);
+    }
+
+    /// Open files.
+    pub fn open_files(&self) -> usize {
+        self.handles.open_files()
     }
 
     /// Where files lie.
@@ -89,7 +103,7 @@ impl Registry {
 
     /// Adds an opened tablespace; an error if the id is taken.
     pub fn insert(&self, space: Space) -> Result<Arc<Space>> {
-        let space = Arc::new(space);
+        let space = Handles::enrol(&self.handles, space);
         let mut shard = self.shard(space.id()).write();
         if let Some(other) = shard.get(&space.id()).cloned() {
             drop(shard);
@@ -160,6 +174,7 @@ impl Registry {
         repair: Repair<'_>,
     ) -> Result<Arc<Space>> {
         self.check_present(id, name)?;
+        self.handles.make_room();
         let file = match self.open_file(path) {
             Err(error) if crate::os::file::is_errno(&error, libc::ENOENT) => {
                 return Err(Error::TablespaceMissing(format!("{name} ({path})").into()));
@@ -309,10 +324,7 @@ impl Registry {
     }
 
     pub(super) fn mode(&self) -> OpenMode {
-        OpenMode {
-            write: !self.places.read_only,
-            direct: self.places.direct,
-        }
+        handles::mode(&self.places)
     }
 
     pub(super) fn lock(&self, file: &dyn File) -> Result<Option<Box<dyn crate::os::FileLock>>> {

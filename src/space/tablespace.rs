@@ -1,9 +1,12 @@
 //! One tablespace: identity, files, size, state.
 
+use std::sync::Weak;
+
+use super::handles::Handles;
 use super::transform::PageTransform;
 use crate::format::fsp::{Geometry, SpaceFlags};
 use crate::os::{File, FileLock};
-use crate::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::sync::{Arc, GroupLock, Mutex, Once, Rank, RwLock};
 use crate::words::{Error, Lsn, PageNo, Result, SpaceId};
 
@@ -35,10 +38,23 @@ pub enum State {
 /// One file of a tablespace.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    pub(super) file: Arc<dyn File>,
+    pub(super) path: Arc<str>,
+    /// Open while I/O is under way (`Space::begin_io`); a table's may be closed in between.
+    pub(super) file: Option<Arc<dyn File>>,
     pub(super) first_page: u32,
     /// Pages of this file; the last file of the chain holds all the rest.
     pub(super) pages: u32,
+}
+
+impl Part {
+    pub(super) fn new(file: Arc<dyn File>, first_page: u32, pages: u32) -> Part {
+        Part {
+            path: file.path().into(),
+            file: Some(file),
+            first_page,
+            pages,
+        }
+    }
 }
 
 /// A tablespace.
@@ -58,6 +74,15 @@ pub struct Space {
     size_pages: AtomicU32,
     state: AtomicU8,
     pub(super) pending: AtomicU32,
+    /// Its file is open; changed under the lock of `parts`.
+    pub(super) is_open: AtomicBool,
+    /// It was read or written since somebody looked for a file to close.
+    pub(super) recent: AtomicBool,
+    /// Where it counts as open, and itself there; of a table.
+    pub(super) handles: Option<Arc<Handles>>,
+    pub(super) own: Weak<Space>,
+    /// As how many files it counts while it is open.
+    pub(super) file_count: usize,
     modified_lsn: AtomicU64,
     /// Writes that ended.
     pub(super) writes: AtomicU64,
@@ -100,6 +125,11 @@ impl Space {
             size_pages: AtomicU32::new(size_pages),
             state: AtomicU8::new(State::Normal as u8),
             pending: AtomicU32::new(0),
+            is_open: AtomicBool::new(true),
+            recent: AtomicBool::new(true),
+            handles: None,
+            own: Weak::new(),
+            file_count: 0,
             modified_lsn: AtomicU64::new(0),
             writes: AtomicU64::new(0),
             syncs: GroupLock::new(Rank::FileState, 0),
@@ -139,8 +169,11 @@ impl Space {
     /// True if it lies on a disk that rotates.
     pub fn rotates(&self) -> bool {
         let ask = || {
-            let parts = self.parts.read();
-            parts.first().is_some_and(|part| part.file.rotates())
+            let Ok(_open) = self.pin_open() else {
+                return false;
+            };
+            let files = self.all_files();
+            files.first().is_some_and(|file| file.rotates())
         };
         *self.rotates.get_or_init(ask)
     }
@@ -166,7 +199,7 @@ impl Space {
         self.parts
             .read()
             .first()
-            .map(|part| part.file.path().to_string())
+            .map(|part| part.path.to_string())
             .unwrap_or_default()
     }
 
@@ -251,7 +284,7 @@ impl Space {
         self.modified_lsn.store(lsn.0, Ordering::Release);
     }
 
-    /// The file that holds `page`, and the offset in it.
+    /// The file that holds `page`, and the offset in it. While I/O is under way.
     pub(super) fn locate(&self, page: PageNo) -> Option<(Arc<dyn File>, u64)> {
         let parts = self.parts.read();
         let at = parts
@@ -263,14 +296,14 @@ impl Space {
             return None;
         }
         let offset = (page.0 - part.first_page) as u64 * self.geometry().physical_bytes() as u64;
-        Some((part.file.clone(), offset))
+        Some((part.file.clone()?, offset))
     }
 
     pub(super) fn all_files(&self) -> Vec<Arc<dyn File>> {
         self.parts
             .read()
             .iter()
-            .map(|part| part.file.clone())
+            .filter_map(|part| part.file.clone())
             .collect()
     }
 }

@@ -4,6 +4,7 @@
 mod bad_input;
 mod log_size;
 mod memory;
+mod open_files;
 mod smallest;
 mod sql;
 mod swap;

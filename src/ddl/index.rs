@@ -3,6 +3,9 @@
 //! One dictionary transaction for all of it: rows of SYS_INDEXES and SYS_FIELDS first, then the trees, which
 //! nobody finds before the commit. A crash, or an error, has the rows undone, and with each row of
 //! SYS_INDEXES its tree goes.
+//!
+//! While trees are built the dictionary is free for others. The table stays retired, which keeps everybody
+//! from it.
 
 use super::build::{BuildJob, Refused};
 use super::drop::refuse_full_text;
@@ -78,12 +81,16 @@ impl Ddl<'_> {
         for index in &built.indexes[first_new..] {
             check_record_size(&built, index, new.limits)?;
         }
-        let mut refused = None;
+        let (mut refused, mut guard) = (None, Some(guard));
         let done = self.transact(trx, |trx| {
             let trees = self.make_trees(trx, &mut def, first_new)?;
             self.ctx.reached("ddl.index_made");
             let job = BuildJob::new(&table, trees, trx.id().unwrap_or_default());
-            if let Some(found) = (new.build)(job)? {
+            // Other statements of DDL go on meanwhile, and tables are opened.
+            guard.take();
+            let built = (new.build)(job);
+            guard = Some(self.dict.exclusive());
+            if let Some(found) = built? {
                 let index = found.index;
                 refused = Some((Arc::new(def.clone().build()?), found));
                 return Err(Error::DuplicateKey { index });

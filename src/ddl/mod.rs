@@ -8,10 +8,11 @@
 //!     and removed after the commit that drops it. So a crash leaves a file without a row only if
 //!     the row's undo, or its purge, still removes it.
 //!  2. The log record of a deletion or renaming is durable before the system call (L6).
-//!  3. A table is changed only while nobody uses it (`OpenTable::retire`), under `DictGuard`.
+//!  3. A table is changed only while nobody uses it (`OpenTable::retire`), under `DictGuard`; while its
+//!     indexes are built, as long as that takes, without it.
 //!  4. A statement that returns success is durable.
 //!
-//! Latches: DictOperation, for the whole statement.
+//! Latches: DictOperation, for the whole statement but for builds of indexes.
 //! Crash:   before the commit, rollback undoes it; after it, purge completes it.
 //! Read:    define.rs, create.rs, drop.rs, rename.rs, truncate.rs, index.rs, build.rs.
 
@@ -103,18 +104,21 @@ impl Ddl<'_> {
 
     /// Retires the table if it is open.
     fn retire(&self, row: &TableRow) -> Result<Option<Retired<'_>>> {
+        let busy = |why| Err(Error::Busy(format!("table {} {why}", row.name).into()));
         let table = self.dict.cached_by_id(row.id);
         if self.dict.locks().table_is_locked_by_others(None, row.id) {
-            return Err(Error::Busy(format!("table {} is locked", row.name).into()));
+            return busy("is locked");
         }
         match table {
             None => Ok(None),
+            // Whoever did it builds an index, and has let go of the dictionary.
+            Some(table) if table.is_retired() => busy("is being changed"),
             Some(table) if table.retire() => Ok(Some(Retired {
                 dict: self.dict,
                 table,
                 keep: true,
             })),
-            Some(_) => Err(Error::Busy(format!("table {} is in use", row.name).into())),
+            Some(_) => busy("is in use"),
         }
     }
 

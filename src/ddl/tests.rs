@@ -9,6 +9,7 @@ use crate::dict::system_tables::scan;
 use crate::dict::testing::SampleDir;
 use crate::host::callbacks::SessionCtx;
 use crate::host::image::{ColumnKind, ImageColumn, ImageKey, ImageKeyPart, KeyKind, TableImage};
+use crate::mtr::PageCtx;
 use crate::page::layout;
 use crate::schema::{FieldColumn, IndexType, RowFormat, Tuple};
 use crate::sync::Arc;
@@ -525,4 +526,75 @@ fn a_table_with_all_its_keys_fits_on_every_page_size() {
             .expect("truncated");
         bed.check("ibdata1");
     }
+}
+
+/// The statements are run in the middle of the build, by the thread that builds: with the dictionary locked
+/// it would wait for itself.
+#[test]
+fn others_change_the_dictionary_while_an_index_is_built() {
+    let mini = SampleDir::open("mini");
+    let bed = Bed::new();
+    let (ctx, dict) = (&bed.dir.ctx, &bed.dir.dict);
+    let mut image = layout_of(&mini, "smp/s_dynamic");
+    // Those on text want the host's collations.
+    let primary = |key: &&ImageKey| key.kind == KeyKind::Primary;
+    image.keys = image.keys.iter().filter(primary).cloned().collect();
+    for name in ["d/t", "d/other"] {
+        bed.create(name, &image, RowFormat::Dynamic)
+            .expect("created");
+    }
+    let mut key = image.keys[0].clone();
+    (key.name, key.kind) = ("added".into(), KeyKind::Plain);
+    let mut wider = image.clone();
+    wider.keys = image.keys.iter().cloned().chain([key]).collect();
+    let means = super::BuildMeans {
+        ctx: Arc::new(PageCtx::new(
+            ctx.pool.clone(),
+            ctx.log.clone(),
+            ctx.spaces.clone(),
+        )),
+        place: crate::row::SortPlace::new(ctx.spaces.vfs(), "/tmp", 65536, &ctx.sort_bytes),
+        threads: 1,
+        fill_factor: 100,
+        on_panic: Arc::new(|_, _| {}),
+    };
+    let add = |build: &dyn Fn(super::BuildJob) -> Result<Option<super::Refused>>| {
+        let new = super::NewIndexes {
+            table: "d/t",
+            image: &wider,
+            limits: LIMITS,
+            build,
+        };
+        bed.run(|ddl, trx| ddl.add_indexes(trx, new).map_err(|failed| failed.error))
+    };
+    let others = |job: super::BuildJob| {
+        bed.create("d/new", &image, RowFormat::Dynamic)?;
+        bed.run(|ddl, trx| ddl.drop_table(trx, "d/other"))?;
+        dict.open_table(ctx, "d/new")?;
+        for refused in [
+            bed.run(|ddl, trx| ddl.drop_table(trx, "d/t")),
+            bed.run(|ddl, trx| ddl.truncate(trx, "d/t")),
+            bed.run(|ddl, trx| ddl.rename(trx, "d/t", "d/u")),
+            bed.run(|ddl, trx| ddl.drop_index(trx, "d/t", "added")),
+        ] {
+            assert!(matches!(refused, Err(Error::Busy(_))), "{refused:?}");
+        }
+        job.run(means.clone(), &|| false)
+    };
+    add(&others).expect("added");
+    let indexes = dict.open_table(ctx, "d/t").expect("a table").trees().len();
+    assert_eq!(indexes, image.keys.len() + 1);
+    assert_eq!(bed.files("d"), ["new.ibd", "t.ibd"]);
+    bed.run(|ddl, trx| ddl.drop_index(trx, "d/t", "added"))
+        .expect("dropped");
+    let failing = |_| {
+        bed.run(|ddl, trx| ddl.drop_table(trx, "d/new"))?;
+        Err(Error::Interrupted)
+    };
+    assert!(matches!(add(&failing), Err(Error::Interrupted)));
+    let table = dict.open_table(ctx, "d/t").expect("a table");
+    assert_eq!(table.trees().len(), image.keys.len());
+    table.enter().expect("usable");
+    bed.check("d/t.ibd");
+    bed.check("ibdata1");
 }

@@ -30,7 +30,7 @@ const TREE: usize = 3;
 const SHAPE: usize = 4;
 const SHARED: usize = 5;
 const SHARED_WORDS: usize = 4;
-const HEAD: usize = SHARED + SHARED_WORDS;
+pub(super) const HEAD: usize = SHARED + SHARED_WORDS;
 
 /// Bytes that all keys of a page may begin with, at most.
 pub const SHARED_MAX: usize = 8 * SHARED_WORDS;
@@ -89,17 +89,17 @@ pub struct Draft {
     pub children: Vec<u32>,
 }
 
-struct Guide {
+pub(super) struct Guide {
     /// Made for the first page that needs it.
-    words: Once<Box<[AtomicU64]>>,
+    pub(super) words: Once<Box<[AtomicU64]>>,
     used: AtomicBool,
 }
 
 /// All guides of a pool.
 pub(super) struct Guides {
-    guides: Box<[Guide]>,
+    pub(super) guides: Box<[Guide]>,
     /// Children that a guide may have.
-    children_max: usize,
+    pub(super) children_max: usize,
     /// Held by who writes a guide: the one to look at next.
     hand: Mutex<usize>,
 }
@@ -287,7 +287,7 @@ impl Guides {
 }
 
 /// How many guides a pool of so many frames has.
-fn guides_of(frame_count: usize) -> usize {
+pub(super) fn guides_of(frame_count: usize) -> usize {
     (frame_count / FRAMES_PER_GUIDE).max(GUIDES_MIN)
 }
 

@@ -2,7 +2,7 @@
 
 use super::frame::{Frame, Load};
 use super::guard::{PageGuard, Pin};
-use super::guide::{Draft, Sight, Told, Want};
+use super::guide::{self, Draft, Sight, Told, Want};
 use super::pool::Pool;
 use super::spots::{self, KeyHash};
 use crate::sync::prefetch::{prefetch_address, prefetch_value};
@@ -14,6 +14,17 @@ const LINE_BYTES: usize = 64;
 const LINES_ASKED_FOR: usize = 4;
 
 impl Pool {
+    /// Bytes that guides take, and as many as they may for a pool of this size.
+    pub fn guide_memory(&self) -> (u64, u64) {
+        let guides = &self.guides.guides;
+        let one = 8 * (guide::HEAD + 2 * self.guides.children_max) as u64;
+        let made = guides.iter().filter(|guide| guide.words.get().is_some());
+        let most = guide::guides_of(self.frame_count()).min(guides.len());
+        // Those that a larger pool had are not given back.
+        let in_use = made.count() as u64 * one;
+        (in_use, (most as u64 * one).max(in_use))
+    }
+
     /// The page as it is now, if it is in the pool and nobody changes it. It is not kept there.
     pub fn sight(&self, id: PageId) -> Option<Sight> {
         let frame = self.table.look(&self.frames, id)?;

@@ -73,6 +73,8 @@ impl Cleaner {
                 Ok(()) => {}
                 // The second: that of the doublewrite blocks, without which no page may be written.
                 Err(Error::Stopped(_) | Error::FileFailed(_)) => break,
+                // It was said when it began.
+                Err(_) if self.ctx.pool.writes_stalled() => std::thread::sleep(ROUND),
                 Err(error) => {
                     log::error!("page cleaner: {error}");
                     std::thread::sleep(ROUND);

@@ -34,6 +34,7 @@ impl Engine {
         let recovery = &self.floor.storage.pending;
         vec![
             row("buffer_pool", (cached, pool.bytes() as u64)),
+            row("guides", pool.guide_memory()),
             row("log_buffer", (log, log)),
             // As many buffers as there are indexes and threads that sort.
             row("sort_buffers", (self.sort_memory(), self.sort_memory())),

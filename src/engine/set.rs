@@ -122,6 +122,7 @@ impl Engine {
                 settings.put(id, Value::Number(0));
                 self.ask_pool_list(id);
             }
+            ids::IO_CAPACITY | ids::IO_CAPACITY_MAX => self.adjust_io_capacity(id),
             ids::BUFFER_POOL_SIZE => return self.resize_pool(),
             ids::LOG_FILE_SIZE if self.is_read_only() => return Err(Error::ReadOnly),
             ids::LOG_FILE_SIZE => return self.floor.storage.set_log_size(settings.uint(id)),
@@ -133,6 +134,18 @@ impl Engine {
     pub(super) fn set_flush_neighbors(&self) {
         let neighbors = self.settings().uint(ids::FLUSH_NEIGHBORS) as u8;
         self.ctx().pool.set_flush_neighbors(neighbors);
+    }
+
+    /// Each of the two stays on its side of the other, as in InnoDB: the one that was set moves the other.
+    fn adjust_io_capacity(&self, set: SettingId) {
+        let settings = self.settings();
+        let capacity = settings.uint(ids::IO_CAPACITY);
+        let max = settings.uint(ids::IO_CAPACITY_MAX);
+        match set {
+            _ if capacity <= max => {}
+            ids::IO_CAPACITY => settings.put(ids::IO_CAPACITY_MAX, Value::Number(capacity * 2)),
+            _ => settings.put(ids::IO_CAPACITY, Value::Number(max)),
+        }
     }
 
     fn ask_pool_list(&self, id: SettingId) {

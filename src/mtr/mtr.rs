@@ -100,11 +100,14 @@ impl<'a> Mtr<'a> {
     pub fn start(ctx: &'a PageCtx, budget: Budget) -> Result<Mtr<'a>> {
         ctx.check_running()?;
         ctx.log.check_frozen()?;
-        if budget.class == Class::Statement {
-            ctx.pool.check_room_to_write()?;
-        }
+        let check_room = || match budget.class {
+            Class::Statement => ctx.pool.check_room_to_write(),
+            _ => Ok(()),
+        };
+        check_room()?;
         let frames = ctx.pool.admit_frames(budget.frames)?;
-        let admission = ctx.log.admit(budget.log_bytes as u64, budget.class)?;
+        let log_bytes = budget.log_bytes as u64;
+        let admission = ctx.log.admit_while(log_bytes, budget.class, &check_room)?;
         let mut mtr = Mtr::new(ctx, Kind::Logged, budget.log_bytes, frames);
         mtr._admission = Some(admission);
         Ok(mtr)

@@ -116,6 +116,19 @@ impl Log {
     /// Errors: `Error::Stopped` when the log is frozen, `Error::LogRoom` if no checkpoint could ever
     /// make so much room, `Error::LogHeld` if none can before a missing file is back or dropped.
     pub fn admit(&self, bytes: u64, class: Class) -> Result<Credit<'_>> {
+        self.admit_while(bytes, class, &|| Ok(()))
+    }
+
+    /// As `admit`. `go_on` is asked now and then while it waits; what it gives ends the wait: pages that
+    /// cannot be written make no room.
+    ///
+    /// Errors: as `admit`, and those of `go_on`.
+    pub fn admit_while(
+        &self,
+        bytes: u64,
+        class: Class,
+        go_on: &dyn Fn() -> Result<()>,
+    ) -> Result<Credit<'_>> {
         debug_assert!(
             !order::holds_at_or_above(Rank::Tree),
             "log room is asked for before latches"
@@ -131,14 +144,20 @@ impl Log {
         }
         self.room.waits.fetch_add(1, Ordering::Relaxed);
         self.room.waiting.fetch_add(1, Ordering::SeqCst);
-        let result = self.admit_waiting(bytes, class);
+        let result = self.admit_waiting(bytes, class, go_on);
         self.room.waiting.fetch_sub(1, Ordering::SeqCst);
         result
     }
 
-    fn admit_waiting(&self, bytes: u64, class: Class) -> Result<Credit<'_>> {
+    fn admit_waiting(
+        &self,
+        bytes: u64,
+        class: Class,
+        go_on: &dyn Fn() -> Result<()>,
+    ) -> Result<Credit<'_>> {
         loop {
             self.check_frozen()?;
+            go_on()?;
             self.check_held(bytes, class)?;
             match self.try_admit(bytes, class) {
                 Ok(credit) => return Ok(credit),

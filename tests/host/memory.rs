@@ -137,6 +137,7 @@ fn memory_stays_within_the_budget_under_a_mixed_load_with_a_small_pool() {
     );
     for name in [
         "buffer_pool",
+        "guides",
         "log_buffer",
         "sort_buffers",
         "dictionary",

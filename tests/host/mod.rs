@@ -2,6 +2,7 @@
 //! scripts with several sessions. Most of it runs on the builtin heap engine and dummy libraries.
 
 mod bad_input;
+mod limits;
 mod log_size;
 mod memory;
 mod open_files;

@@ -254,7 +254,7 @@ static xt_status release_tables(client *c)
 
         if (!h->bound)
             continue;
-        h->bound = h->has_key = false;
+        h->bound = h->has_key = h->in_load = false;
         TRY(c->xt->table_release(h->table));
     }
     return XT_OK;
@@ -269,13 +269,47 @@ static xt_status statement_end(client *c)
     return c->xt->statement_end(c->session);
 }
 
+static xt_status statement_begin(client *c, uint32_t flags)
+{
+    TRY(statement_end(c));
+    TRY(c->xt->statement_begin(c->session, flags));
+    c->in_statement = true;
+    return XT_OK;
+}
+
 xt_status statement_next(client *c)
 {
     if (c->in_statement && c->bench->options->one_statement)
         return XT_OK;
-    TRY(statement_end(c));
-    TRY(c->xt->statement_begin(c->session, 0));
-    c->in_statement = true;
+    return statement_begin(c, 0);
+}
+
+xt_status statement_next_load(client *c)
+{
+    return statement_begin(c, XT_STATEMENT_NO_FOREIGN_KEYS | XT_STATEMENT_RELAXED_UNIQUE);
+}
+
+xt_status load_begin(client *c, enum table table)
+{
+    handle *h = &c->handles[table];
+
+    if (h->in_load)
+        return XT_OK;
+    h->in_load = true;
+    return c->xt->bulk_begin(h->table, 0);
+}
+
+xt_status load_end(client *c)
+{
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        handle *h = &c->handles[t];
+
+        if (!h->in_load)
+            continue;
+        c->touched = t;
+        h->in_load = false;
+        TRY(c->xt->bulk_end(h->table));
+    }
     return XT_OK;
 }
 

@@ -45,6 +45,7 @@ typedef struct handle {
     bool bound;
     uint8_t lock;
     bool has_key; /* an index is open */
+    bool in_load; /* rows are held back until load_end */
     uint32_t key;
     uint64_t reads, writes; /* column sets that the engine knows */
     uint8_t row[ROW_BYTES_MAX];  /* the row read last */
@@ -58,6 +59,7 @@ typedef struct client {
     handle handles[TABLE_COUNT];
     uint32_t flags;
     bool in_statement;
+    bool loads; /* rows go into empty tables, which are built at once */
     enum table touched; /* last, for messages */
     dice dice;
     int rows_open;          /* loading: inserted since the last commit */
@@ -75,6 +77,12 @@ void client_close(client *c);
 /* Ends the running statement, if there is one, and begins the next (nothing, where a whole
  * transaction is one statement and it runs already). */
 xt_status statement_next(client *c);
+/* The same, and the statement asks for no checks: into empty tables rows are loaded. */
+xt_status statement_next_load(client *c);
+/* Says that rows of a bound table are loaded until load_end; no more than a hint. */
+xt_status load_begin(client *c, enum table table);
+/* The rows held back go into their tables. */
+xt_status load_end(client *c);
 /* Ends the statement and commits. */
 xt_status client_commit(client *c);
 /* Ends whatever is open and rolls back. */

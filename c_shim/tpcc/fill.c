@@ -3,13 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_PER_TRANSACTION 1000
+#define ROWS_PER_TRANSACTION 1000 /* and, in a load, for each step of the progress */
 
-/* Commits what is open and tells of it. */
+/* Tells of what is open, and commits it, unless it is part of a load. */
 static xt_status fill_end(client *c)
 {
     *c->rows_told += c->rows_open;
     c->rows_open = 0;
+    return c->loads ? XT_OK : client_commit(c);
+}
+
+xt_status fill_commit(client *c)
+{
+    TRY(load_end(c));
     return client_commit(c);
 }
 
@@ -17,8 +23,10 @@ static xt_status fill_end(client *c)
 static xt_status add(client *c, enum table table)
 {
     if (!c->in_statement)
-        TRY(statement_next(c));
+        TRY(c->loads ? statement_next_load(c) : statement_next(c));
     TRY(bind_table(c, table, CHANGE, ALL_COLUMNS, ALL_COLUMNS));
+    if (c->loads)
+        TRY(load_begin(c, table));
     TRY(insert_next(c, table));
     if (++c->rows_open < ROWS_PER_TRANSACTION)
         return XT_OK;

@@ -88,7 +88,7 @@ static bool create_tables(bench *b)
 /* What all loading threads share. */
 typedef struct loading {
     bench *bench;
-    atomic_int next_job;
+    atomic_int next; /* job, or load */
     int jobs;
     atomic_long rows;
     long rows_expected;
@@ -150,6 +150,40 @@ static xt_status run_job(client *c, int job)
                           : fill_orders(c, warehouse, at + 1 - DISTRICTS);
 }
 
+/*
+ * Loads: a session fills tables that belong together, each in one statement. It has the jobs of all
+ * warehouses for them, with the dice that they have one by one, so that the rows are the same.
+ */
+enum load { LOAD_ORDERS, LOAD_CUSTOMERS, LOAD_STOCK, LOAD_ITEMS, LOAD_WAREHOUSES, LOAD_COUNT };
+
+static enum load load_of(int job)
+{
+    int at = (job - CHUNKS) % JOBS_PER_WAREHOUSE;
+
+    if (job < CHUNKS)
+        return LOAD_ITEMS;
+    if (at == 0)
+        return LOAD_WAREHOUSES;
+    if (at <= CHUNKS)
+        return LOAD_STOCK;
+    return at <= CHUNKS + DISTRICTS ? LOAD_CUSTOMERS : LOAD_ORDERS;
+}
+
+static xt_status run_seeded(client *c, int job)
+{
+    dice_seed(&c->dice, c->bench->options->seed * 1000003 + (uint64_t)job);
+    return run_job(c, job);
+}
+
+static xt_status run_load(client *c, const loading *l, enum load load)
+{
+    c->loads = true;
+    for (int job = 0; job < l->jobs && !l->failed; job++)
+        if (load_of(job) == load)
+            TRY(run_seeded(c, job));
+    return fill_commit(c);
+}
+
 typedef struct load_thread {
     loading *loading;
     pthread_t thread;
@@ -161,18 +195,18 @@ static void *load_main(void *argument)
     load_thread *t = argument;
     loading *l = t->loading;
     client *c = calloc(1, sizeof *c);
-    int job;
+    bool by_row = l->bench->options->load_by_row;
+    int at, count = by_row ? l->jobs : LOAD_COUNT;
 
     if (c == NULL)
         abort();
     if (!client_open(c, l->bench, 1000 + (uint64_t)t->number, true))
         l->failed = true;
-    while (!l->failed && (job = l->next_job++) < l->jobs) {
+    while (!l->failed && (at = l->next++) < count) {
         xt_status status;
 
         c->rows_told = &l->rows;
-        dice_seed(&c->dice, l->bench->options->seed * 1000003 + (uint64_t)job);
-        status = run_job(c, job);
+        status = by_row ? run_seeded(c, at) : run_load(c, l, at);
         if (status != XT_OK) {
             client_complain(c, "loading", status);
             client_undo(c);

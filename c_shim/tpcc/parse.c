@@ -22,6 +22,7 @@ static const char *const help =
     "  --items=N --customers=N   smaller than standard, for tests       (100000, 3000)\n"
     "  --threads=N          sessions that work                          (2)\n"
     "  --load-threads=N     sessions that load and check                (processors)\n"
+    "  --load-by-row        fills tables row by row; else each is built at once\n"
     "  --seconds=N          to measure                                  (20)\n"
     "  --warmup=N           seconds before                              (2)\n"
     "  --isolation=LEVEL    read-committed, repeatable-read             (repeatable-read)\n"
@@ -39,7 +40,7 @@ static const char *const help =
     "Exit status: 0 all went well and the conditions hold; 1 not so; 2 wrong options.\n";
 
 enum { OPT_DATADIR = 256, OPT_PLUGIN_LOAD, OPT_PLUGIN_DIR, OPT_WAREHOUSES, OPT_ITEMS, OPT_CUSTOMERS,
-       OPT_THREADS, OPT_LOAD_THREADS, OPT_SECONDS, OPT_WARMUP, OPT_ISOLATION, OPT_ONE_STATEMENT,
+       OPT_THREADS, OPT_LOAD_THREADS, OPT_LOAD_BY_ROW, OPT_SECONDS, OPT_WARMUP, OPT_ISOLATION, OPT_ONE_STATEMENT,
        OPT_SEED, OPT_PREPARE_ONLY, OPT_CHECK_ONLY, OPT_NO_CHECK, OPT_RELOAD, OPT_PLOT, OPT_JSON,
        OPT_PRINT_SCHEMA, OPT_VERBOSE, OPT_HELP };
 
@@ -52,6 +53,7 @@ static const struct option long_options[] = {
     { "customers", required_argument, NULL, OPT_CUSTOMERS },
     { "threads", required_argument, NULL, OPT_THREADS },
     { "load-threads", required_argument, NULL, OPT_LOAD_THREADS },
+    { "load-by-row", no_argument, NULL, OPT_LOAD_BY_ROW },
     { "seconds", required_argument, NULL, OPT_SECONDS },
     { "warmup", required_argument, NULL, OPT_WARMUP },
     { "isolation", required_argument, NULL, OPT_ISOLATION },
@@ -141,6 +143,7 @@ static bool take_option(options *o, int option, const char *value)
     case OPT_DATADIR: o->datadir = value; return true;
     case OPT_PLUGIN_LOAD: o->plugin_load = value; return true;
     case OPT_PLUGIN_DIR: o->plugin_dir = value; return true;
+    case OPT_LOAD_BY_ROW: o->load_by_row = true; return true;
     case OPT_ONE_STATEMENT: o->one_statement = true; return true;
     case OPT_PREPARE_ONLY: o->prepare_only = true; return true;
     case OPT_CHECK_ONLY: o->check_only = true; return true;

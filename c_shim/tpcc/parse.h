@@ -24,6 +24,7 @@ typedef struct options {
     int warmup;
     uint32_t isolation;
     uint64_t seed;
+    bool load_by_row;   /* tables are filled row by row instead of being built at once */
     bool one_statement; /* a transaction is one statement instead of one for each of its SQL */
     bool prepare_only;
     bool check_only;

@@ -19,6 +19,8 @@ use xtradb::settings::Counters;
 const DATADIR: &str = "XTRADB_KILL_DATADIR";
 const POINTS: &str = "XTRADB_KILL_POINTS";
 const SEED: &str = "XTRADB_KILL_SEED";
+/// Checkers look at the files alone: a faster stop may leave some of the recovery to the next start.
+const SLOW: [&str; 1] = ["fast_shutdown=0"];
 
 #[test]
 fn the_victim() {
@@ -151,7 +153,8 @@ fn acknowledged_commits_survive_kills_at_any_point() {
         let said = run_victim(&datadir, &points, rng.next());
         died += u32::from(!said.contains("X end"));
         let (committed, committing) = follow(&said, &rows);
-        let engine = super::open(&datadir, &[]).unwrap_or_else(|error| panic!("{points}: {error}"));
+        let engine =
+            super::open(&datadir, &SLOW).unwrap_or_else(|error| panic!("{points}: {error}"));
         engine.recovery_done();
         let mut session = session(&engine, Isolation::ReadCommitted);
         let mut handle = table(&engine);
@@ -177,6 +180,6 @@ fn acknowledged_commits_survive_kills_at_any_point() {
         }
     }
     assert!(died > 10, "only {died} victims died");
-    super::open_and_close(&datadir, &[]);
+    super::open_and_close(&datadir, &SLOW);
     stock_sees(&datadir, &rows);
 }

@@ -48,7 +48,7 @@ const CUT: &str = "mtr::crash_tests::nothing_acknowledged_is_lost_whenever_the_p
 const CUTS: &str = "power::acknowledged_transactions_survive_power_cuts_at_every_write_and_sync";
 
 /// Every bug, with the test that finds it.
-pub const BUGS: [Bug; 28] = [
+pub const BUGS: [Bug; 27] = [
     lib(
         "log.sync_skipped",
         "redo::tests::whatever_was_acknowledged_is_found_after_a_power_cut",
@@ -100,10 +100,6 @@ pub const BUGS: [Bug; 28] = [
     lib(
         "purge.view_ignored",
         "purge::tests::what_a_view_may_need_is_kept_until_it_closes",
-    ),
-    lib(
-        "undo.reused_early",
-        "undo::tests::pages_whose_logs_are_all_purged_are_used_from_their_beginning_and_no_other",
     ),
     lib(
         "rollback.record_skipped",

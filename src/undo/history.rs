@@ -34,11 +34,6 @@ const FREE_LOG_BYTES: usize = 8 << 10;
 const REUSE_NUMERATOR: usize = 3;
 const REUSE_DENOMINATOR: usize = 4;
 
-/// A page that ends at or behind this is not kept for reuse.
-pub(super) fn kept_up_to(page_size: usize) -> usize {
-    page_size * REUSE_NUMERATOR / REUSE_DENOMINATOR
-}
-
 /// The node of a log header in a history list.
 fn history_node(first: PageNo, header: u16) -> FilAddr {
     FilAddr::new(first, header + LOG_HISTORY as u16)
@@ -65,13 +60,13 @@ pub fn commit(
         let no = draw();
         enter(mtr, header, &list, newest, first, log);
         mtr.write_u64(first, log.header as usize + LOG_TRX_NO, no.0);
-        let cached = pages == 1 && free < kept_up_to(mtr.view(first).len());
+        let cached =
+            pages == 1 && free < mtr.view(first).len() * REUSE_NUMERATOR / REUSE_DENOMINATOR;
         if cached {
             mtr.write_u16(first, OFF_STATE, State::Cached as u16);
-            state.cached.push_back(Cached {
-                newest: no,
-                free: free as u16,
-                ..log.cached()
+            state.cached.push(Cached {
+                slot: log.slot,
+                first: log.first,
             });
         } else {
             mtr.write_u16(first, OFF_STATE, State::ToPurge as u16);
@@ -177,7 +172,7 @@ pub fn finish_rolled_back(ctx: &PageCtx, log: &UndoLog) -> Result<Lsn> {
     }
     let rseg = &log.rseg;
     if log.late {
-        rseg.latch().cached.push_back(log.cached_late());
+        rseg.latch().cached.push(log.cached());
         return Ok(Lsn(0));
     }
     let mut mtr = Mtr::start(ctx, Budget::system(COMMIT_LOG_BYTES))?;
@@ -206,9 +201,9 @@ pub fn finish_rolled_back(ctx: &PageCtx, log: &UndoLog) -> Result<Lsn> {
         }
         mtr.write_u16(first, OFF_STATE, State::Cached as u16);
         raise_max_trx_id(mtr, header, log.trx_id.0);
-        state.cached.push_back(Cached {
-            free: be::u16_at(mtr.view(first), OFF_FREE),
-            ..log.cached()
+        state.cached.push(Cached {
+            slot: log.slot,
+            first: log.first,
         });
         Ok(())
     })?;
@@ -284,7 +279,6 @@ pub fn remove_run(ctx: &PageCtx, rseg: &Rseg, run: &Run) -> Result<()> {
         Ok(())
     })?;
     mtr.commit();
-    rseg.note_purged(run.last.no);
     Ok(())
 }
 
@@ -333,7 +327,6 @@ fn free_first(ctx: &PageCtx, rseg: &Rseg, entry: Oldest) -> Result<()> {
         Ok(())
     })?;
     mtr.commit();
-    rseg.note_purged(entry.no);
     Ok(())
 }
 

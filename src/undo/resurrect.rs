@@ -26,7 +26,7 @@ pub struct FoundUndoLog {
 /// What an undo slot holds.
 pub(super) enum Slot {
     /// A segment kept for reuse.
-    Cached(Cached),
+    Cached,
     /// An unfinished transaction.
     Found(Box<FoundUndoLog>),
     /// A log that purge will free.
@@ -51,33 +51,16 @@ pub(super) fn slot(
     let header = LogHeader::parse(&image, at).map_err(named)?;
     let mut largest = header.trx_id.get().max(header.trx_no.get());
     match state {
-        State::Cached => {
-            let newest = newest_on(&image, &header).map_err(named)?;
-            let free = undo_page::free(&image).map_err(named)? as u16;
-            let cached = Cached {
-                slot,
-                first,
-                newest,
-                free,
-            };
-            return Ok((Slot::Cached(cached), largest));
-        }
+        State::Cached => return Ok((Slot::Cached, largest)),
         State::ToPurge => return Ok((Slot::Done, largest)),
         State::Active | State::Prepared => {}
     }
-    let mut before = TrxNo(0);
     if let prev @ 1.. = header.prev_log.get() as usize {
         let prev = LogHeader::parse(&image, prev).map_err(named)?;
         largest = largest.max(prev.trx_no.get());
-        before = newest_on(&image, &prev).map_err(named)?;
     }
     let is_dict = header.dict_trans != 0;
-    let segment = Cached {
-        slot,
-        first,
-        newest: before,
-        free: 0,
-    };
+    let segment = Cached { slot, first };
     let mut log = UndoLog::empty(rseg, segment, at as u16, 0, header.trx_id(), is_dict);
     (log.last, log.pages) = (list.last.page(), list.count());
     find_end(mtr, &mut log)?;
@@ -88,19 +71,6 @@ pub(super) fn slot(
         xid: header.xid().copied().filter(|_| prepared),
     };
     Ok((Slot::Found(Box::new(found)), largest))
-}
-
-/// The largest commit number of the logs on a page up to that with `header`. A rollback may have left
-/// one without a number behind others; who has two of them is not told apart, and counts as needed.
-fn newest_on(image: &[u8], header: &LogHeader) -> Result<TrxNo> {
-    let previous = header.prev_log.get() as usize;
-    Ok(match header.trx_no() {
-        Some(no) => no,
-        None if previous == 0 => TrxNo(0),
-        None => LogHeader::parse(image, previous)?
-            .trx_no()
-            .unwrap_or(TrxNo(u64::MAX)),
-    })
 }
 
 /// Reads where the last page ends, and the number of the last record.

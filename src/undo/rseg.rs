@@ -1,14 +1,10 @@
 //! Rollback segments: what TRX_SYS names, and the facts of each that are kept in memory.
 
-use std::collections::VecDeque;
-
 use crate::format::fil::{self, PageType};
 use crate::format::inode::SegmentHeader;
 use crate::format::list::ListBase;
-use crate::format::undo_page::LOG_HEADER_BYTES;
 use crate::format::{rseg as layout, trx_sys};
 use crate::mtr::{Budget, Mode, Mtr, PageCtx, PageRef};
-use crate::os::planted;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard, Rank};
 use crate::words::limits::RSEGS_MAX;
@@ -17,15 +13,9 @@ use crate::words::{Error, PageId, PageNo, Result, RsegId, SpaceId, TrxId, TrxNo}
 use crate::extent::{self, Direction};
 use crate::mtr::Class;
 
-use super::history;
 use super::latch;
 use super::resurrect::{self, FoundUndoLog, Slot};
 
-/// What a transaction that changes a row or two adds to an undo page: its log's header and records.
-const SMALL_LOG_BYTES: usize = LOG_HEADER_BYTES + 512;
-/// Before so many segments of a rollback segment wait for reuse, a full page waits, too: purge is some
-/// hundreds of transactions behind, and then it is used from its beginning.
-const CACHED_MAX: usize = 32;
 /// No history.
 const NONE: u64 = u64::MAX;
 
@@ -37,16 +27,14 @@ pub struct Rseg {
     /// Number of the oldest entry of the history list, for a look without the latch.
     oldest: AtomicU64,
     history_len: AtomicU64,
-    /// Entries up to this number are out of the history list, and their removal is in the log.
-    purged_to: AtomicU64,
     state: Mutex<RsegState>,
 }
 
 /// What the header page says, kept in memory (invariant 4).
 #[derive(Debug, Default)]
 pub struct RsegState {
-    /// Segments that are kept for reuse; the one used last is at the back.
-    pub(super) cached: VecDeque<Cached>,
+    /// Segments that are kept for reuse.
+    pub(super) cached: Vec<Cached>,
     pub(super) oldest: Option<Oldest>,
 }
 
@@ -55,26 +43,6 @@ pub struct RsegState {
 pub(super) struct Cached {
     pub(super) slot: u16,
     pub(super) first: PageNo,
-    /// The largest commit number of the logs on its page; 0: none of them was committed.
-    pub(super) newest: TrxNo,
-    /// First free byte of its page.
-    pub(super) free: u16,
-}
-
-impl RsegState {
-    /// Takes a segment for a transaction: that used last if its page has room for a small log more,
-    /// else one of whose logs none is needed any more; if there is neither a new one is better, unless
-    /// so many are kept already.
-    pub(super) fn take_cached(&mut self, rseg: &Rseg, page_size: usize) -> Option<Cached> {
-        let last = self.cached.back()?;
-        if usize::from(last.free) + SMALL_LOG_BYTES <= history::kept_up_to(page_size) {
-            return self.cached.pop_back();
-        }
-        if rseg.is_purged(self.cached.front()?.newest) {
-            return self.cached.pop_front();
-        }
-        (self.cached.len() >= CACHED_MAX).then(|| self.cached.pop_back())?
-    }
 }
 
 /// The oldest entry of a history list.
@@ -95,7 +63,6 @@ impl Rseg {
             header,
             oldest: AtomicU64::new(NONE),
             history_len: AtomicU64::new(0),
-            purged_to: AtomicU64::new(0),
             state: Mutex::new(Rank::Rseg, RsegState::default()),
         }
     }
@@ -141,17 +108,6 @@ impl Rseg {
     /// Segments kept for reuse.
     pub fn cached_count(&self) -> usize {
         self.latch().cached.len()
-    }
-
-    /// True if the log with commit number `no`, and all before it, are out of the history list, and a
-    /// crash cannot bring them back before what is logged from now on.
-    pub(super) fn is_purged(&self, no: TrxNo) -> bool {
-        no.0 <= self.purged_to.load(Ordering::Acquire) || planted("undo.reused_early")
-    }
-
-    /// Entries up to `no` were taken out of the list, in a mini-transaction that is committed.
-    pub(super) fn note_purged(&self, no: TrxNo) {
-        self.purged_to.fetch_max(no.0, Ordering::AcqRel);
     }
 
     pub(super) fn latch(&self) -> MutexGuard<'_, RsegState> {
@@ -332,16 +288,16 @@ fn open_one(mtr: &mut Mtr<'_>, rseg: &Arc<Rseg>, found: &mut Vec<FoundUndoLog>) 
         let (what, largest) = resurrect::slot(mtr, rseg, slot as u16, first)?;
         newest = newest.max(largest);
         match what {
-            Slot::Cached(cached) => state.cached.push_back(cached),
+            Slot::Cached => state.cached.push(Cached {
+                slot: slot as u16,
+                first,
+            }),
             Slot::Found(log) => found.push(*log),
             Slot::Done => {}
         }
     }
     let ends = resurrect::history_ends(mtr, rseg, &history)?;
     newest = newest.max(ends.newest);
-    // Older than all that wait for purge; if nothing does, nothing is younger than `newest`.
-    let oldest = ends.oldest.map_or(newest, |oldest| oldest.no.0 - 1);
-    rseg.note_purged(TrxNo(oldest));
     let mut latched = rseg.latch();
     *latched = state;
     rseg.set_history(&mut latched, ends.oldest, u64::from(history.count()));

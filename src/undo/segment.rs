@@ -10,7 +10,7 @@ use crate::format::undo_page::{
 use crate::format::{list, rseg as layout};
 use crate::mtr::{Budget, Class, Mode, Mtr, PageCtx, PageRef};
 use crate::sync::{Arc, Rank};
-use crate::words::{Error, PageNo, Result, RsegId, TrxId, TrxNo, UndoNo};
+use crate::words::{Error, PageNo, Result, RsegId, TrxId, UndoNo};
 
 use super::rseg::{Cached, Rseg, Rsegs};
 use super::{apply, latch};
@@ -29,8 +29,6 @@ pub struct UndoLog {
     pub(super) free: u16,
     /// Pages of the segment.
     pub(super) pages: u32,
-    /// The largest commit number of the logs before it on its first page; 0: there is none.
-    pub(super) before: TrxNo,
     pub(super) trx_id: TrxId,
     pub(super) next_no: UndoNo,
     pub(super) is_dict: bool,
@@ -63,7 +61,6 @@ impl UndoLog {
             last: segment.first,
             free,
             pages: 1,
-            before: segment.newest,
             trx_id,
             next_no: UndoNo(0),
             is_dict,
@@ -162,12 +159,11 @@ pub fn begin_late(
     is_dict: bool,
 ) -> Result<UndoLog> {
     let rseg = rsegs.in_turn(turn).next();
-    let page_size = ctx.page_size();
-    let cached = rseg.and_then(|rseg| Some((rseg, rseg.latch().take_cached(rseg, page_size)?)));
+    let cached = rseg.and_then(|rseg| Some((rseg, rseg.latch().cached.pop()?)));
     let Some((rseg, cached)) = cached else {
         return begin_at(ctx, rsegs, turn, trx_id, is_dict);
     };
-    let free = cached.free + LOG_HEADER_BYTES as u16;
+    let free = reused_end_max(ctx.page_size()) as u16;
     let mut log = UndoLog::empty(rseg, cached, 0, free, trx_id, is_dict);
     log.late = true;
     Ok(log)
@@ -212,19 +208,9 @@ impl UndoLog {
     /// Errors: `Corrupt`; nothing is changed then.
     pub(super) fn begin_on(&mut self, mtr: &mut Mtr<'_>, page: PageRef) -> Result<()> {
         let rseg = self.rseg.clone();
-        let cached = self.cached_late();
-        let begun = reuse_page(mtr, &rseg, page, cached, self.trx_id, self.is_dict)?;
+        let begun = reuse_page(mtr, &rseg, page, self.cached(), self.trx_id, self.is_dict)?;
         (self.header, self.free, self.late) = (begun.header, begun.free, false);
-        self.before = begun.before;
         Ok(())
-    }
-
-    /// Its segment, as one that goes on waiting for reuse: the log was never begun.
-    pub(super) fn cached_late(&self) -> Cached {
-        Cached {
-            free: self.free - LOG_HEADER_BYTES as u16,
-            ..self.cached()
-        }
     }
 
     /// Its segment, as one that waits for reuse.
@@ -232,8 +218,6 @@ impl UndoLog {
         Cached {
             slot: self.slot,
             first: self.first,
-            newest: self.before,
-            free: self.free,
         }
     }
 }
@@ -246,24 +230,12 @@ fn begin_in(
     is_dict: bool,
 ) -> Result<Option<UndoLog>> {
     let mut mtr = Mtr::start(ctx, begin_budget(is_dict))?;
-    // The segment is off the list while its page is read: nobody else takes it.
-    let cached = rseg.latch().take_cached(rseg, ctx.page_size());
-    let reused = reuse(&mut mtr, rseg, cached, trx_id, is_dict)?;
+    let reused = reuse(&mut mtr, rseg, trx_id, is_dict)?;
     ctx.reached("undo.reuse");
     mtr.commit();
-    if reused.is_some() {
-        return Ok(reused);
-    }
-    match create_in(ctx, rseg, trx_id, is_dict)? {
+    match reused {
         Some(log) => Ok(Some(log)),
-        // No slot is free, but one of those that wait may do.
-        None => {
-            let mut mtr = Mtr::start(ctx, begin_budget(is_dict))?;
-            let cached = rseg.latch().cached.pop_back();
-            let reused = reuse(&mut mtr, rseg, cached, trx_id, is_dict)?;
-            mtr.commit();
-            Ok(reused)
-        }
+        None => create_in(ctx, rseg, trx_id, is_dict),
     }
 }
 
@@ -298,15 +270,15 @@ pub(super) fn class_of(is_dict: bool) -> Class {
     }
 }
 
-/// Begins a log in a segment that was taken off the list.
+/// Takes a cached segment.
 fn reuse(
     mtr: &mut Mtr<'_>,
     rseg: &Arc<Rseg>,
-    cached: Option<Cached>,
     trx_id: TrxId,
     is_dict: bool,
 ) -> Result<Option<UndoLog>> {
-    let Some(cached) = cached else {
+    // The segment is off the list while its page is read: nobody else takes it.
+    let Some(cached) = rseg.latch().cached.pop() else {
         return Ok(None);
     };
     let begun = latch::undo_page(mtr, rseg.page(cached.first), Mode::X)
@@ -318,7 +290,7 @@ fn reuse(
             Ok(None)
         }
         Err(error) => {
-            rseg.latch().cached.push_front(cached);
+            rseg.latch().cached.insert(0, cached);
             Err(error)
         }
     }
@@ -336,35 +308,29 @@ fn reuse_page(
     let checked = (|| {
         let (free, last) = (undo_page::free(view)?, undo_page::last_log(view)?);
         let header = LogHeader::parse(view, last)?;
-        let is_kept = undo_page::state(view)? == State::Cached && free == cached.free.into();
-        if !is_kept || header.next_log.get() != 0 {
+        if undo_page::state(view)? != State::Cached || header.next_log.get() != 0 {
             return Err(Error::corrupt_bytes(
                 "an undo segment is not free for reuse",
             ));
+        }
+        if free + LOG_HEADER_BYTES >= reused_end_max(view.len()) {
+            return Err(Error::corrupt_bytes("a cached undo page is full"));
         }
         // The log of a transaction that was rolled back, and never in a history list.
         let unused = last == FIRST_LOG
             && header.trx_no().is_none()
             && header.log_start.get() as usize == free;
-        // Nor does anybody look for a log that purge is done with.
-        if unused || rseg.is_purged(cached.newest) {
-            return Ok((FIRST_LOG, 0));
-        }
-        if free + LOG_HEADER_BYTES >= reused_end_max(view.len()) {
-            return Err(Error::corrupt_bytes("a cached undo page is full"));
-        }
-        Ok((free, last))
+        Ok(match unused {
+            true => (FIRST_LOG, 0),
+            false => (free, last),
+        })
     })();
     let (at, previous) = latch::at(mtr, page, checked)?;
-    let newest = match previous {
-        0 => TrxNo(0),
-        _ => cached.newest,
-    };
     Ok(write_header(
         mtr,
         rseg,
         page,
-        Cached { newest, ..cached },
+        cached.slot,
         at,
         previous,
         trx_id,
@@ -384,7 +350,7 @@ fn write_header(
     mtr: &mut Mtr<'_>,
     rseg: &Arc<Rseg>,
     page: PageRef,
-    segment: Cached,
+    slot: u16,
     at: usize,
     previous: usize,
     trx_id: TrxId,
@@ -400,7 +366,15 @@ fn write_header(
     // Neighbours in one record: OFF_START and OFF_FREE, OFF_STATE and OFF_LAST_LOG.
     mtr.write(page, OFF_START, &pair(start, start));
     mtr.write(page, OFF_STATE, &pair(State::Active as u16, at as u16));
-    UndoLog::empty(rseg, segment, at as u16, start, trx_id, is_dict)
+    let first = mtr.page_id(page).page;
+    UndoLog::empty(
+        rseg,
+        Cached { slot, first },
+        at as u16,
+        start,
+        trx_id,
+        is_dict,
+    )
 }
 
 /// Makes an undo segment and takes a slot for it; `None` if there is none.
@@ -429,12 +403,7 @@ fn create(
         mtr,
         rseg,
         page,
-        Cached {
-            slot: slot as u16,
-            first,
-            newest: TrxNo(0),
-            free: 0,
-        },
+        slot as u16,
         FIRST_LOG,
         0,
         trx_id,

@@ -3,7 +3,7 @@ use super::resurrect::tables;
 use super::testing::UndoBed;
 use super::*;
 use crate::format::tests::{Random, sample};
-use crate::format::undo_page::{FIRST_LOG, OFF_STATE, Xid};
+use crate::format::undo_page::{OFF_STATE, Xid};
 use crate::format::undo_record::UndoRecord;
 use crate::mtr::testing::TestPages;
 use crate::mtr::{Budget, Mode, Mtr, retry};
@@ -313,62 +313,6 @@ fn a_cached_segment_is_reused_and_its_logs_are_purged_one_by_one() {
     assert_eq!(opened.rsegs.history_len(), 0);
     assert!(opened.next_trx_id.0 > *numbers.last().expect("six"));
     bed.check();
-}
-
-#[test]
-fn pages_whose_logs_are_all_purged_are_used_from_their_beginning_and_no_other() {
-    let bed = UndoBed::new(P, 512, 2);
-    let mut rsegs = Rsegs::open(&bed.pages.ctx).expect("sound").rsegs;
-    let ctx = &bed.pages.ctx;
-    let mut id = 10;
-    let mut run = |rsegs: &Rsegs, count: usize| {
-        let mut firsts = std::collections::BTreeSet::new();
-        for _ in 0..count {
-            let mut log = segment::begin_late(ctx, rsegs, 5, TrxId(id), false).expect("begun");
-            bed.append(&mut log, 3, 1500).expect("appended");
-            commit(&bed, &log, id + 1);
-            firsts.insert((log.first, log.header));
-            id += 2;
-        }
-        assert_eq!(firsts.len(), count, "each log has a place of its own");
-        bed.check();
-        firsts
-    };
-    // Nothing is purged: each has its place, and the history is whole.
-    let rseg = rsegs.in_turn(5).next().expect("there").clone();
-    run(&rsegs, 40);
-    assert_eq!(rseg.history_len(), 40);
-    let kept = rseg.cached_count();
-    assert!((6..=7).contains(&kept), "{kept} pages of six to seven logs");
-    purge(&bed, &rseg, 20);
-    let used = bed.used_pages();
-    let again = run(&rsegs, 15);
-    assert!(again.iter().any(|&(_, at)| at == FIRST_LOG as u16));
-    assert!(bed.used_pages() <= used + 1, "their pages serve again");
-    assert_eq!(rseg.history_len(), 35);
-    // A start knows which are done with.
-    rsegs = bed.open().rsegs;
-    let rseg = rsegs.in_turn(5).next().expect("there").clone();
-    assert_eq!(rseg.history_len(), 35);
-    run(&rsegs, 5);
-    assert_eq!(rseg.history_len(), 40);
-    purge(&bed, &rseg, 40);
-    assert_eq!(rseg.history_len(), 0);
-    let used = bed.used_pages();
-    run(&bed.open().rsegs, 20);
-    assert_eq!(bed.used_pages(), used);
-}
-
-/// Takes the oldest logs out of a history list.
-fn purge(bed: &UndoBed, rseg: &crate::sync::Arc<Rseg>, count: usize) {
-    for _ in 0..count {
-        let oldest = rseg.oldest().expect("an entry");
-        let mut mtr = Mtr::reader(&bed.pages.ctx);
-        let mut reader = LogReader::new(rseg, oldest.first, oldest.header);
-        assert!(reader.next(&mut mtr).expect("readable").is_some());
-        drop(mtr);
-        history::remove(&bed.pages.ctx, rseg, oldest).expect("removed");
-    }
 }
 
 #[test]

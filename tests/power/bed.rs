@@ -128,7 +128,8 @@ impl Row {
     }
 }
 
-fn image() -> TableImage {
+/// The keys that every table has, and `added`, which comes and goes.
+fn image_with(added: bool) -> TableImage {
     let id = ImageColumn::plain("id", ColumnKind::Long, 1, 4);
     let n = ImageColumn {
         null_mask: 1,
@@ -154,15 +155,24 @@ fn image() -> TableImage {
         descending: false,
     };
     vn.parts = vn.parts.iter().cloned().chain([n_part]).collect();
-    let keys = vec![
+    let mut keys = vec![
         ImageKey::of_column("PRIMARY", KeyKind::Primary, 0, 4),
         ImageKey::of_column("n", KeyKind::Plain, 1, 4),
         vn,
     ];
+    if added {
+        keys.push(ImageKey::of_column(ADDED, KeyKind::Plain, 2, 90));
+    }
     TableImage::new(vec![id, n, v, b], keys, ROW_BYTES as u32, 1).expect("a sound image")
 }
 
+fn image() -> TableImage {
+    image_with(false)
+}
+
 pub const KEYS: u32 = 3;
+/// An index that statements add and drop.
+const ADDED: &str = "added";
 
 pub fn session(engine: &Arc<Engine>, isolation: Isolation) -> Session {
     let config = SessionConfig {
@@ -185,11 +195,35 @@ pub fn table(engine: &Arc<Engine>, name: &str) -> Result<TableHandle> {
     TableHandle::open(engine, name, image(), OpenFlags::default())
 }
 
+/// True if the table has the index that comes and goes.
+pub fn has_added(engine: &Engine, name: &str) -> Result<bool> {
+    let described = engine.describe_table(name)?;
+    Ok(described.image.keys.iter().any(|key| &*key.name == ADDED))
+}
+
+/// Adds the index, which is built at once, or drops it.
+pub fn add_or_drop(engine: &Engine, session: &mut Session, name: &str, add: bool) -> Result<()> {
+    match add {
+        true => engine.add_indexes(session, name, &image_with(true), None),
+        false => engine.drop_index(session, name, ADDED),
+    }
+}
+
 /// One statement on a table; after an error it is rolled back.
 fn statement<T>(
     session: &mut Session,
     table: &mut TableHandle,
     lock: LockMode,
+    body: impl FnOnce(&mut Session, &mut TableHandle) -> Result<T>,
+) -> Result<T> {
+    statement_with(session, table, lock, StatementFlags::default(), body)
+}
+
+fn statement_with<T>(
+    session: &mut Session,
+    table: &mut TableHandle,
+    lock: LockMode,
+    flags: StatementFlags,
     body: impl FnOnce(&mut Session, &mut TableHandle) -> Result<T>,
 ) -> Result<T> {
     let how = TableUse {
@@ -198,7 +232,7 @@ fn statement<T>(
         write: lock == LockMode::Exclusive,
         lock_table: false,
     };
-    session.statement_begin(StatementFlags::default())?;
+    session.statement_begin(flags)?;
     let begun = table.begin_use(session, &how);
     let done = begun.and_then(|()| body(session, table));
     table.end_use();
@@ -216,6 +250,28 @@ pub fn insert(session: &mut Session, table: &mut TableHandle, row: &Row) -> Resu
     statement(session, table, LockMode::Exclusive, |session, table| {
         row.with(|row| table.insert(session, row))
     })
+}
+
+/// Rows in one statement that asks for no checks: an empty table is built at once.
+pub fn load(session: &mut Session, table: &mut TableHandle, rows: &[Row]) -> Result<()> {
+    let flags = StatementFlags {
+        no_foreign_keys: true,
+        relaxed_unique: true,
+        ..StatementFlags::default()
+    };
+    statement_with(
+        session,
+        table,
+        LockMode::Exclusive,
+        flags,
+        |session, table| {
+            table.bulk_begin(session, rows.len() as u64)?;
+            for row in rows {
+                row.with(|row| table.insert(session, row))?;
+            }
+            table.bulk_end(session)
+        },
+    )
 }
 
 /// Changes the row with that id, or deletes it: `None`.

@@ -5,7 +5,7 @@
 
 use super::bed::{self, Row};
 use super::verify::{ALL_WAYS, Depth, read, verify};
-use super::work::{Db, Model, Work};
+use super::work::{Db, Model, Work, mark_of};
 use super::{IDS, Violations, checked, instance, number, workers};
 use crate::support::seed::Rng;
 use std::ops::RangeInclusive;
@@ -315,10 +315,17 @@ enum Ddl {
     Rename,
     Truncate,
     Drop,
+    AddIndex,
 }
 
 impl Ddl {
-    const ALL: [Ddl; 4] = [Ddl::Create, Ddl::Rename, Ddl::Truncate, Ddl::Drop];
+    const ALL: [Ddl; 5] = [
+        Ddl::Create,
+        Ddl::Rename,
+        Ddl::Truncate,
+        Ddl::Drop,
+        Ddl::AddIndex,
+    ];
 
     fn run(self, engine: &Arc<Engine>) -> Result<(), Error> {
         let session = &mut bed::session(engine, Isolation::RepeatableRead);
@@ -327,6 +334,7 @@ impl Ddl {
             Ddl::Rename => engine.rename_table(session, OLD, NEW),
             Ddl::Truncate => engine.truncate_table(session, OLD),
             Ddl::Drop => engine.drop_table(session, OLD),
+            Ddl::AddIndex => bed::add_or_drop(engine, session, OLD, true),
         }
     }
 
@@ -336,6 +344,7 @@ impl Ddl {
             Ddl::Rename => db.remove(OLD),
             Ddl::Truncate => db.insert(OLD.into(), Arc::default()).and(None),
             Ddl::Drop => db.remove(OLD).and(None),
+            Ddl::AddIndex => db.insert(mark_of(OLD), Arc::default()).and(None),
         };
         db.extend(rows.map(|rows| (NEW.to_string(), rows)));
     }

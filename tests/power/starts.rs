@@ -79,6 +79,9 @@ fn rows(engine: &Arc<Engine>) -> Result<BTreeMap<String, Vec<Row>>, Error> {
     let mut session = bed::session(engine, Isolation::ReadCommitted);
     let mut tables = BTreeMap::new();
     for name in engine.table_names(Some("d"))? {
+        if bed::has_added(engine, &name)? {
+            tables.insert(super::work::mark_of(&name), Vec::new());
+        }
         let mut table = bed::table(engine, &name)?;
         let rows = bed::all(&mut session, &mut table, 0)?;
         tables.insert(name.to_string(), rows);

@@ -3,7 +3,7 @@
 
 use super::audit::audit;
 use super::bed::{self, OFF_PAGE_MIN, Row};
-use super::work::{Db, Model, Work};
+use super::work::{Db, Model, Work, mark_of, tables};
 use crate::support::seed::Rng;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,6 +35,9 @@ pub fn read(engine: &Arc<Engine>, ways: &[By]) -> Found<BTreeMap<String, Vec<Row
         .map_err(|e| failed("names of tables", e))?;
     let mut tables = BTreeMap::new();
     for name in names {
+        if bed::has_added(engine, &name).map_err(|e| failed(&name, e))? {
+            tables.insert(mark_of(&name), Vec::new());
+        }
         let mut table = bed::table(engine, &name).map_err(|e| failed(&name, e))?;
         let rows = bed::all(&mut session, &mut table, 0).map_err(|e| failed(&name, e))?;
         for way in ways {
@@ -165,7 +168,7 @@ pub fn verify(
         let is = |row: &&Arc<Row>| row.b.as_ref().is_some_and(|b| b.len() >= OFF_PAGE_MIN);
         rows.values().filter(is).count()
     };
-    let files = db.iter().map(|(name, rows)| {
+    let files = tables(&db).map(|(name, rows)| {
         let file = name.strip_prefix("d/").expect("a table of d");
         (format!("{file}.ibd"), off_page(rows))
     });
@@ -179,7 +182,8 @@ pub fn rows_and_chains(disk: &SimVfs) -> Found<BTreeMap<String, (usize, usize, u
     let found = read(&engine, &ALL_WAYS)?;
     engine.close().map_err(|error| format!("close: {error}"))?;
     let mut counts = BTreeMap::new();
-    for (name, rows) in found {
+    let tables = found.into_iter().filter(|(name, _)| !name.contains('#'));
+    for (name, rows) in tables {
         let is = |row: &&Row| row.b.as_ref().is_some_and(|b| b.len() >= OFF_PAGE_MIN);
         let chains = super::audit::chains(disk, &format!("./{name}.ibd"))?;
         counts.insert(name, (rows.len(), rows.iter().filter(is).count(), chains));

@@ -170,6 +170,36 @@ fn a_load_that_is_rolled_back_leaves_no_page_behind() {
     }
 }
 
+/// The root of such a table is an empty leaf whose heap is full of what was removed.
+#[test]
+fn a_load_does_not_mind_what_a_table_held_before_it_was_emptied_row_by_row() {
+    for (compact, before, loaded) in [
+        (true, 1, 900),
+        (true, 20, 900),
+        (true, 60, 12),
+        (true, 300, 900),
+        (false, 20, 900),
+        (false, 60, 12),
+        (false, 300, 900),
+    ] {
+        let bed = Bed::new(256, compact);
+        let mut session = bed.session();
+        session.begin(LEVEL);
+        for row in rows(before, 3) {
+            session.insert(&row).expect("inserted");
+        }
+        session.rollback();
+        check_all(&bed, &[]);
+        let rows = rows(loaded, 11);
+        session.begin(LEVEL);
+        session.statement();
+        let done = session.load(&rows, LARGE).expect("loaded");
+        assert_eq!(done, Some(loaded as u64), "{before} rows before");
+        session.commit();
+        check_all(&bed, &sorted(&rows));
+    }
+}
+
 #[test]
 fn readers_walk_through_a_tree_that_is_being_emptied() {
     let bed = Bed::new(512, true);

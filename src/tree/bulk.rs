@@ -251,11 +251,12 @@ impl<'t> Bulk<'t> {
                 )));
             }
             tree.claim_no_space(mtr, root)?;
-            let Scratch {
-                page: work, moved, ..
-            } = &mut scratch;
             mtr.attempt(|mtr| {
-                list::set_level(&mut on(mtr, root), top as u16);
+                // Its heap may hold what was removed, in the form of a leaf's records.
+                tree.reset_root(mtr, root, top as u16, &mut scratch)?;
+                let Scratch {
+                    page: work, moved, ..
+                } = &mut scratch;
                 let (view, index) = (mtr.view(root), tree.index());
                 let (after, first) = (layout::infimum(view), layout::first(image)?);
                 let until = layout::supremum(image);

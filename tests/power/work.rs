@@ -67,12 +67,6 @@ pub struct Work {
 const CLIENTS: usize = 3;
 const FORMATS: [RowFormat; 3] = [RowFormat::Dynamic, RowFormat::Compact, RowFormat::Redundant];
 
-/// True if loads and builds of indexes are part of the mix (XTRADB_POWER_BUILDS=1). Not by default: they find a
-/// damaged root once in some thousand states, see docs/state.md.
-fn builds_wanted() -> bool {
-    std::env::var("XTRADB_POWER_BUILDS").is_ok_and(|wanted| wanted == "1")
-}
-
 /// How a statement may end that is no failure of the engine.
 fn is_refusal(error: &Error) -> bool {
     matches!(
@@ -263,7 +257,7 @@ impl Work {
             return Ok(());
         }
         let name = self.rng.pick(&names).clone();
-        if builds_wanted() && self.model.last()[&name].is_empty() && self.rng.one_in(2) {
+        if self.model.last()[&name].is_empty() && self.rng.one_in(2) {
             return self.load(who, &name);
         }
         // Each client has rows of its own: the model needs no locks.
@@ -300,11 +294,10 @@ impl Work {
     /// One statement of DDL.
     pub fn change_tables(&mut self) -> Result<()> {
         let names = self.table_names();
-        let builds = if builds_wanted() { 2 } else { 0 };
         let which = match names.len() {
             0..=2 => 0,
-            3..=5 => self.rng.below(4 + builds),
-            _ => 1 + self.rng.below(3 + builds),
+            3..=5 => self.rng.below(6),
+            _ => 1 + self.rng.below(5),
         };
         // Names are used again, so that files meet those that have not gone yet.
         let new = format!("d/t{}", self.rng.below(8));

@@ -80,7 +80,7 @@ impl Group<'_> {
 
     fn take_area(&mut self, id: PageId, adjacent: bool) {
         let extent = Geometry::of_page_size(self.pool.page_size()).extent_pages();
-        let part = (self.pool.frames.len() / POOL_PART).next_power_of_two();
+        let part = (self.pool.frame_count() / POOL_PART).next_power_of_two();
         let area = extent.min(part as u32);
         let first = id.page.0 / area * area;
         let (before, after) = (first..id.page.0, id.page.0 + 1..first + area);

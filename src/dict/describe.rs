@@ -110,30 +110,20 @@ fn plain(column: &Column) -> ImageColumn {
         kind,
         Tiny | Short | Int24 | Long | LongLong | Float | Double
     );
+    let length = match kind {
+        VarChar => length_bytes + len,
+        Blob | Geometry => length_bytes + 8,
+        _ => len,
+    };
     ImageColumn {
-        name: column.name.clone(),
-        kind,
-        offset: 0,
-        length: match kind {
-            VarChar => length_bytes + len,
-            Blob | Geometry => length_bytes + 8,
-            _ => len,
-        },
         octets: if kind.is_blob() { 0 } else { len },
         collation,
-        null_offset: 0,
-        null_mask: 0,
         length_bytes: length_bytes as u8,
         decimals: (fraction * 2) as u8,
         precision: if kind == Bit { len * 8 } else { 0 },
         unsigned: ty.prtype.is_unsigned() && (is_number || is_flagged),
         not_null: !column.is_nullable(),
-        auto_increment: false,
-        is_virtual: false,
-        is_generated_stored: false,
-        is_row_start: false,
-        is_row_end: false,
-        blob_no: 0,
+        ..ImageColumn::plain(&column.name, kind, 0, length)
     }
 }
 

@@ -95,14 +95,20 @@ pub(super) fn make_frames(pages: &TestPages, running: &AtomicBool) {
     pool.set_maker_runs(false);
 }
 
-fn run(seed: u64, with_cleaner: bool) {
-    println!("seed {seed}, cleaner: {with_cleaner}");
+/// A small pool, tablespaces that it cannot hold, and what is in them: nothing yet.
+pub(super) fn set_up() -> (TestPages, Expected) {
     let pages = TestPages::empty(P, 64);
     for space in 0..SPACES {
         pages.add_space(SpaceId(10 + space), PAGES + 3);
     }
     let count = (SPACES * PAGES) as usize;
-    let expected: Expected = (0..count).map(|_| Mutex::new(Rank::None, None)).collect();
+    let expected = (0..count).map(|_| Mutex::new(Rank::None, None)).collect();
+    (pages, expected)
+}
+
+fn run(seed: u64, with_cleaner: bool) {
+    println!("seed {seed}, cleaner: {with_cleaner}");
+    let (pages, expected) = set_up();
     let running = AtomicBool::new(true);
     std::thread::scope(|scope| {
         if with_cleaner {
@@ -133,7 +139,7 @@ fn run(seed: u64, with_cleaner: bool) {
     assert!(counts.evicted > 1000 && counts.written > 1000, "{counts:?}");
     // One tablespace is dropped: nothing of it stays, nothing else goes.
     pages.ctx.pool.discard_space(SpaceId(10));
-    for at in 0..count {
+    for at in 0..expected.len() {
         assert!(at >= PAGES as usize || !pages.ctx.pool.contains(id(at)));
     }
     pages.ctx.pool.flush_all().expect("flush");

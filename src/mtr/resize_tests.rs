@@ -1,12 +1,12 @@
 //! The pool changes its size while it is used.
 
-use super::pool_tests::{Expected, P, PAGES, SPACES, clean, id, make_frames, read, step};
+use super::pool_tests::{P, clean, id, make_frames, read, set_up, step};
 use crate::mtr::testing::TestPages;
 use crate::mtr::{Mode, Mtr};
 use crate::os::sim::Random;
+use crate::sync::Rank;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Mutex, Rank};
-use crate::words::{Error, SpaceId};
+use crate::words::Error;
 use std::time::{Duration, Instant};
 
 const GO_ON: &dyn Fn() -> bool = &|| true;
@@ -19,12 +19,7 @@ fn frames(pages: &TestPages) -> [usize; 2] {
 /// Sizes drawn one after the other, with eight threads that change, read, free and make pages.
 fn run(seed: u64) {
     println!("seed {seed}");
-    let pages = TestPages::empty(P, 64);
-    for space in 0..SPACES {
-        pages.add_space(SpaceId(10 + space), PAGES + 3);
-    }
-    let count = (SPACES * PAGES) as usize;
-    let expected: Expected = (0..count).map(|_| Mutex::new(Rank::None, None)).collect();
+    let (pages, expected) = set_up();
     let running = AtomicBool::new(true);
     let until = Instant::now() + Duration::from_secs(4);
     std::thread::scope(|scope| {

@@ -61,6 +61,8 @@ pub mod sweep;
 pub mod torn;
 
 #[cfg(test)]
+mod pipeline_tests;
+#[cfg(test)]
 mod tests;
 
 pub use index::{FileEvents, RedoIndex};

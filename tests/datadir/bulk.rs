@@ -1,6 +1,6 @@
 //! Loads of empty tables and builds of indexes, whole and cut short, from one engine to the other.
 
-use super::{assert_same, assert_sound};
+use super::{assert_all_same, assert_sound, host_rows, stock_rows};
 use crate::support::checkers;
 use crate::support::host::{self, Host, command};
 use crate::support::scratch::{Scratch, copy_dir};
@@ -59,22 +59,6 @@ fn indexes() -> String {
     INDEXES.map(|sql| format!("{sql};\n")).concat()
 }
 
-fn host_rows(host: &mut Host) -> Vec<Vec<u8>> {
-    let ask = |sql: &&str| host.run(format!("USE d; {sql};").as_bytes());
-    QUERIES.iter().map(ask).collect()
-}
-
-fn stock_rows(stock: &Stock) -> Vec<Vec<u8>> {
-    let ask = |sql: &&str| stock.sql_bytes("d", sql);
-    QUERIES.iter().map(ask).collect()
-}
-
-fn assert_all_same(found: &[Vec<u8>], expected: &[Vec<u8>]) {
-    for ((query, found), expected) in QUERIES.iter().zip(found).zip(expected) {
-        assert_same(query, found, expected);
-    }
-}
-
 /// Lays the stock server's definitions, with the added indexes or without them, into the directory.
 fn lay_stock_definitions(datadir: &Path, indexed: bool) {
     static MADE: [OnceLock<PathBuf>; 2] = [const { OnceLock::new() }; 2];
@@ -101,7 +85,7 @@ fn the_stock_server_reads_what_was_loaded_and_indexed() {
     let theirs = Stock::start(&twin, &[]);
     theirs.sql("", "CREATE DATABASE d");
     theirs.sql_input("d", format!("{TABLE}{script}{}", indexes()).as_bytes());
-    let expected = stock_rows(&theirs);
+    let expected = stock_rows(&theirs, &QUERIES);
     theirs.kill();
     // The smallest sort buffer: entries go to runs in a file.
     let options = [
@@ -116,7 +100,7 @@ fn the_stock_server_reads_what_was_loaded_and_indexed() {
         )
         .as_bytes(),
     );
-    assert_all_same(&host_rows(&mut host), &expected);
+    assert_all_same(&QUERIES, &host_rows(&mut host, &QUERIES), &expected);
     for table in ["t", "old", "auto"] {
         assert_sound(&mut host, table);
     }
@@ -126,8 +110,8 @@ fn the_stock_server_reads_what_was_loaded_and_indexed() {
     host.kill();
     lay_stock_definitions(&datadir, true);
     let stock = Stock::start(&datadir, &[]);
-    let found = stock_rows(&stock);
-    assert_all_same(&found, &expected);
+    let found = stock_rows(&stock, &QUERIES);
+    assert_all_same(&QUERIES, &found, &expected);
     assert_eq!(stock.check_tables("d"), 3);
     stock.sql("d", "UPDATE t SET a = a + 1; INSERT INTO auto (v) VALUES ('new'); DELETE FROM old WHERE id % 3 = 0");
     assert_eq!(stock.check_tables("d"), 3);
@@ -223,7 +207,7 @@ fn an_index_that_is_not_finished_goes_with_its_tree() {
     let made = scratch.dir("made");
     let mut host = Host::start(&made, &[]);
     host.run(format!("CREATE DATABASE d; USE d;\n{TABLE}{UNCHECKED}{}", rows(900)).as_bytes());
-    let expected = host_rows(&mut host);
+    let expected = host_rows(&mut host, &QUERIES);
     host.quit();
     for point in [
         "ddl.index_made:kill",
@@ -236,7 +220,7 @@ fn an_index_that_is_not_finished_goes_with_its_tree() {
         let theirs = scratch.dir(&format!("{}-stock", point.replace([':', '.'], "-")));
         copy_dir(&datadir, &theirs);
         let mut host = Host::start(&datadir, &[]);
-        assert_all_same(&host_rows(&mut host), &expected);
+        assert_all_same(&QUERIES, &host_rows(&mut host, &QUERIES), &expected);
         assert_sound(&mut host, "t");
         host.run(b"USE d; CREATE INDEX av ON t (a, v);");
         assert_sound(&mut host, "t");
@@ -244,8 +228,8 @@ fn an_index_that_is_not_finished_goes_with_its_tree() {
         checkers::check_data_dir(&datadir).expect("no checker complains");
         lay_stock_definitions(&theirs, false);
         let stock = Stock::start(&theirs, &[]);
-        let found = stock_rows(&stock);
-        assert_all_same(&found, &expected);
+        let found = stock_rows(&stock, &QUERIES);
+        assert_all_same(&QUERIES, &found, &expected);
         assert_eq!(stock.check_tables("d"), 3);
         stock.shutdown(false);
         checkers::check_data_dir(&theirs).expect("no checker complains");

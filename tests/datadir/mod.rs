@@ -166,6 +166,24 @@ fn assert_sound(host: &mut Host, table: &str) {
     );
 }
 
+/// What the host answers to each query in database d.
+fn host_rows(host: &mut Host, queries: &[&str]) -> Vec<Vec<u8>> {
+    let ask = |sql: &&str| host.run(format!("USE d; {sql};").as_bytes());
+    queries.iter().map(ask).collect()
+}
+
+/// What the stock server answers.
+fn stock_rows(stock: &Stock, queries: &[&str]) -> Vec<Vec<u8>> {
+    let ask = |sql: &&str| stock.sql_bytes("d", sql);
+    queries.iter().map(ask).collect()
+}
+
+fn assert_all_same(queries: &[&str], found: &[Vec<u8>], expected: &[Vec<u8>]) {
+    for ((query, found), expected) in queries.iter().zip(found).zip(expected) {
+        assert_same(query, found, expected);
+    }
+}
+
 /// Says where two results part, instead of printing megabytes.
 fn assert_same(what: &str, rows: &[u8], expected: &[u8]) {
     if rows == expected {

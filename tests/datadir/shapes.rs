@@ -1,7 +1,7 @@
 //! Instances of other shapes than the usual one – page size, undo tablespaces, files of the system
 //! tablespace, checksums, size of the log – go from one engine to the other and back, killed on the way.
 
-use super::assert_same;
+use super::{assert_all_same, host_rows, stock_rows};
 use crate::support::checkers;
 use crate::support::host::{self, Host};
 use crate::support::scratch::{Scratch, copy_dir};
@@ -42,22 +42,6 @@ const QUERIES: [&str; 3] = [
     "SELECT * FROM old ORDER BY id",
 ];
 
-fn host_rows(host: &mut Host) -> Vec<Vec<u8>> {
-    let ask = |sql: &&str| host.run(format!("USE d; {sql};").as_bytes());
-    QUERIES.iter().map(ask).collect()
-}
-
-fn stock_rows(stock: &Stock) -> Vec<Vec<u8>> {
-    let ask = |sql: &&str| stock.sql_bytes("d", sql);
-    QUERIES.iter().map(ask).collect()
-}
-
-fn assert_all_same(found: &[Vec<u8>], expected: &[Vec<u8>]) {
-    for ((query, found), expected) in QUERIES.iter().zip(found).zip(expected) {
-        assert_same(query, found, expected);
-    }
-}
-
 /// Opens the directory with the stock server, compares, changes; the rows then.
 fn through_stock(
     datadir: &Path,
@@ -66,10 +50,10 @@ fn through_stock(
     id: usize,
 ) -> Vec<Vec<u8>> {
     let stock = Stock::start(datadir, options);
-    assert_all_same(&stock_rows(&stock), expected);
+    assert_all_same(&QUERIES, &stock_rows(&stock, &QUERIES), expected);
     assert_eq!(stock.check_tables("d"), 2);
     stock.sql("d", &(rows(id, 60) + CHANGES));
-    let rows = stock_rows(&stock);
+    let rows = stock_rows(&stock, &QUERIES);
     match id % 2 {
         0 => stock.kill(),
         _ => stock.shutdown(false),
@@ -80,14 +64,14 @@ fn through_stock(
 /// The same with the host.
 fn through_host(datadir: &Path, options: &[&str], expected: &[Vec<u8>], id: usize) -> Vec<Vec<u8>> {
     let mut host = Host::start(datadir, options);
-    assert_all_same(&host_rows(&mut host), expected);
+    assert_all_same(&QUERIES, &host_rows(&mut host, &QUERIES), expected);
     for table in ["t", "old"] {
         let said = host.run(format!("USE d; CHECK TABLE {table} EXTENDED;").as_bytes());
         let said = String::from_utf8_lossy(&said).into_owned();
         assert!(said.ends_with("check\tstatus\tOK\n"), "{said}");
     }
     host.run(format!("USE d;\n{}{CHANGES}", rows(id, 60)).as_bytes());
-    let rows = host_rows(&mut host);
+    let rows = host_rows(&mut host, &QUERIES);
     match id % 2 {
         0 => host.kill(),
         _ => host.quit(),
@@ -113,7 +97,7 @@ fn made_by_the_host(shapes: [&[&str]; 5]) {
     let datadir = scratch.dir("data");
     let mut host = Host::start(&datadir, shapes[0]);
     host.run(format!("CREATE DATABASE d; USE d;\n{DEFINITIONS}{}", rows(0, 300)).as_bytes());
-    let mut expected = host_rows(&mut host);
+    let mut expected = host_rows(&mut host, &QUERIES);
     host.quit();
     checkers::check_data_dir(&datadir).expect("no checker complains of what the host left");
     lay_stock_definitions(&datadir);
@@ -132,7 +116,7 @@ fn made_by_the_stock_server(options: &[&str]) {
     let stock = Stock::start(&datadir, options);
     stock.sql("", "CREATE DATABASE d");
     stock.sql_input("d", format!("{DEFINITIONS}{}", rows(0, 300)).as_bytes());
-    let mut expected = stock_rows(&stock);
+    let mut expected = stock_rows(&stock, &QUERIES);
     stock.kill();
     host::lay_definitions("d", DEFINITIONS, &datadir.join("d"));
     expected = through_host(&datadir, options, &expected, 1000);

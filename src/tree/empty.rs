@@ -111,7 +111,8 @@ impl Tree {
                 return Ok(false);
             }
             if top_pages > 1 {
-                extent::free_segment_step(mtr, top, Some(self.root().page))?;
+                let root = self.root().page;
+                mtr.attempt(|mtr| extent::free_segment_step(mtr, top, Some(root)))?;
                 return Ok(false);
             }
             Ok(true)
